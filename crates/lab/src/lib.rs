@@ -1,0 +1,1 @@
+//! wirepress-lab.
