@@ -1,1 +1,23 @@
-//! wirepress-codec.
+//! Bytes to bytes: the compression algorithms of the MySQL protocol, their levels and contexts.
+//!
+//! Invariants: no clock, no socket, no global; decompressed output never exceeds the length that the caller
+//! declared; `unsafe` is absent (the codec libraries' safe bindings are enough).
+//!
+//! Not here: the 7-byte frame header and when to compress (crate `wire`), which thread does it (crate `proxy`).
+
+#![deny(missing_docs)]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::cast_possible_truncation))]
+
+mod algorithm;
+mod contexts;
+mod cost;
+mod fault;
+mod level;
+mod zlib;
+mod zstd;
+
+pub use algorithm::{Algorithm, AlgorithmSet, UnknownAlgorithm};
+pub use contexts::Contexts;
+pub use cost::plain_bytes_per_ms;
+pub use fault::Fault;
+pub use level::{ZlibLevel, ZstdLevel};

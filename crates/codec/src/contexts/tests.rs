@@ -1,0 +1,119 @@
+//! Round trips, lies about lengths, bombs.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const FRAMED: [Algorithm; 2] = [Algorithm::Zlib, Algorithm::Zstd];
+
+fn pack(algorithm: Algorithm, level: u8, plain: &[u8]) -> Option<Vec<u8>> {
+    let mut out = b"before".to_vec();
+    let packed = Contexts::new().compress(algorithm, level, plain, &mut out).unwrap();
+    assert!(out.starts_with(b"before"));
+    packed.then(|| out.split_off(6))
+}
+
+proptest! {
+    #[test]
+    fn what_was_packed_unpacks_to_the_same_bytes(
+        seed in proptest::collection::vec(any::<u8>(), 1..300), repeats in 1_usize..60, level in 1_u8..=22
+    ) {
+        let plain = seed.repeat(repeats);
+        for algorithm in FRAMED {
+            if let Some(packed) = pack(algorithm, level, &plain) {
+                prop_assert!(packed.len() < plain.len());
+                prop_assert!(Contexts::is_canonical(algorithm, &packed, &plain));
+                let mut out = Vec::new();
+                Contexts::new().decompress(algorithm, &packed, plain.len(), &mut out).unwrap();
+                prop_assert_eq!(&out, &plain);
+            }
+        }
+    }
+
+    #[test]
+    fn any_garbage_is_a_fault_or_bytes_within_the_declared_length(
+        packed in proptest::collection::vec(any::<u8>(), 0..200), declared_len in 0_usize..4096
+    ) {
+        for algorithm in FRAMED {
+            let mut out = Vec::new();
+            let result = Contexts::new().decompress(algorithm, &packed, declared_len, &mut out);
+            prop_assert!(out.len() <= declared_len);
+            prop_assert!(result.is_ok() || out.is_empty());
+        }
+    }
+}
+
+#[test]
+fn random_bytes_are_not_packed() {
+    let plain: Vec<u8> = (0..4096_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let mut noise = plain.clone();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    for byte in &mut noise {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        *byte = (state >> 32) as u8;
+    }
+    for algorithm in FRAMED {
+        assert!(pack(algorithm, 1, &noise).is_none());
+    }
+}
+
+#[test]
+fn a_bomb_stops_at_the_declared_length() {
+    let plain = vec![0; 16 << 20];
+    for algorithm in FRAMED {
+        let packed = pack(algorithm, 1, &plain).unwrap();
+        let mut out = Vec::new();
+        let fault = Contexts::new().decompress(algorithm, &packed, 1000, &mut out).unwrap_err();
+        assert_eq!(fault, Fault::BodyLongerThanDeclared { declared_len: 1000 });
+        assert!(out.is_empty() && out.capacity() < 100_000);
+    }
+}
+
+#[test]
+fn a_length_declared_too_large_is_a_fault_with_zstd_and_allowed_with_zlib_as_servers_do() {
+    let plain = b"abcdefgh".repeat(100);
+    let zlib = pack(Algorithm::Zlib, 1, &plain).unwrap();
+    let mut out = Vec::new();
+    assert_eq!(Contexts::new().decompress(Algorithm::Zlib, &zlib, 1000, &mut out), Ok(800));
+    assert_eq!(out, plain);
+    let zstd = pack(Algorithm::Zstd, 1, &plain).unwrap();
+    let fault = Contexts::new().decompress(Algorithm::Zstd, &zstd, 1000, &mut out).unwrap_err();
+    assert_eq!(fault, Fault::BodyShorterThanDeclared { declared_len: 1000, actual_len: 800 });
+}
+
+#[test]
+fn a_truncated_body_is_corrupt() {
+    let plain = b"abcdefgh".repeat(100);
+    for algorithm in FRAMED {
+        let packed = pack(algorithm, 1, &plain).unwrap();
+        let cut = &packed[..packed.len() - 3];
+        assert!(Contexts::new().decompress(algorithm, cut, 800, &mut Vec::new()).is_err());
+    }
+}
+
+#[test]
+fn bytes_after_a_stream_make_it_not_canonical() {
+    let plain = b"abcdefgh".repeat(100);
+    for algorithm in FRAMED {
+        let mut packed = pack(algorithm, 1, &plain).unwrap();
+        packed.extend_from_slice(b"junk!");
+        assert!(!Contexts::is_canonical(algorithm, &packed, &plain));
+    }
+}
+
+#[test]
+fn one_context_serves_many_levels_in_turn() {
+    let plain = b"0123456789-".repeat(1000);
+    let mut contexts = Contexts::new();
+    for level in [1, 22, 3, 7, 1] {
+        for algorithm in FRAMED {
+            let mut packed = Vec::new();
+            assert!(contexts.compress(algorithm, level, &plain, &mut packed).unwrap());
+            let mut out = Vec::new();
+            contexts.decompress(algorithm, &packed, plain.len(), &mut out).unwrap();
+            assert_eq!(out, plain);
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Authentication translation; in the making.

@@ -1,0 +1,263 @@
+//! The client's first packet: SSLRequest, or the login (HandshakeResponse41).
+//!
+//! ```text
+//! caps 4 | max packet 4 | charset 1 | 19 zero, 4 MariaDB's extended caps        32 bytes: SSLRequest ends here
+//! user \0 | auth response (lenenc, 1-byte length, or \0) | [database \0] | [plugin \0] | [attributes, lenenc]
+//! [zstd level 1]
+//! ```
+//! Source: MySQL internals, `page_protocol_connection_phase_packets_protocol_handshake_response.html`,
+//! `sql-common/client.cc`; pinned by the captures in `tests/it/captures.rs`.
+//! Not here: which algorithm follows from it (`negotiate`).
+
+use crate::{Capabilities, Fault, Reader, write_lenenc_bytes};
+
+/// What a client may begin with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClientHello {
+    /// It wants TLS before it says who it is. These capability bits are the ones that count.
+    SslRequest(Capabilities),
+    /// It says who it is.
+    Login(Login),
+}
+
+/// A parsed login.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Login {
+    /// What the client asks for.
+    pub capabilities: Capabilities,
+    /// The client's own limit, bytes; 0 means unknown.
+    pub max_packet_len: u32,
+    /// Collation, low byte.
+    pub charset: u8,
+    /// Account name.
+    pub user: Vec<u8>,
+    /// First answer to the nonce.
+    pub auth_response: Vec<u8>,
+    /// Default database.
+    pub database: Option<Vec<u8>>,
+    /// The plugin that made `auth_response`.
+    pub auth_plugin: Option<Vec<u8>>,
+    /// Connection attributes: pairs of lenenc strings, without the total length.
+    pub attributes: Option<Vec<u8>>,
+    /// The zstd level, present when both sides can zstd.
+    pub zstd_level: Option<u8>,
+}
+
+impl ClientHello {
+    /// Reads the payload of a client's first packet.
+    ///
+    /// Errors: `LoginTooOld` for the protocol before 4.1, `Malformed`.
+    pub fn parse(payload: &[u8]) -> Result<Self, Fault> {
+        let mut reader = Reader::new(payload);
+        let bits = reader.u32()?;
+        let capabilities = Capabilities::from_bits(bits, 0);
+        let ends_here = payload.len() == 4 || payload.len() == SSL_REQUEST_LEN;
+        if capabilities.contains(Capabilities::SSL) && ends_here {
+            return Ok(Self::SslRequest(capabilities));
+        }
+        if !capabilities.contains(Capabilities::PROTOCOL_41) {
+            return Err(Fault::LoginTooOld);
+        }
+        Ok(Self::Login(Login::parse(payload)?))
+    }
+}
+
+impl Login {
+    /// Reads the payload of a HandshakeResponse41. Fields missing at the end are absent, as servers take it.
+    pub fn parse(payload: &[u8]) -> Result<Self, Fault> {
+        Ok(Self::parse_with_head_len(payload)?.0)
+    }
+
+    /// The login, and where the part behind the attributes begins.
+    fn parse_with_head_len(payload: &[u8]) -> Result<(Self, usize), Fault> {
+        let mut reader = Reader::new(payload);
+        let bits = reader.u32()?;
+        let max_packet_len = reader.u32()?;
+        let charset = reader.u8()?;
+        reader.bytes(19)?;
+        let extended = reader.u32()?;
+        let is_mysql = Capabilities::from_bits(bits, 0).contains(Capabilities::LONG_PASSWORD);
+        let capabilities = Capabilities::from_bits(bits, if is_mysql { 0 } else { extended });
+        let user = reader.nul_terminated()?.to_vec();
+        let auth_response = if capabilities.contains(Capabilities::PLUGIN_AUTH_LENENC_CLIENT_DATA) {
+            reader.lenenc_bytes()?
+        } else if capabilities.contains(Capabilities::SECURE_CONNECTION) {
+            let len = usize::from(reader.u8()?);
+            reader.bytes(len)?
+        } else {
+            reader.nul_terminated_or_rest()
+        }
+        .to_vec();
+        let present = |reader: &Reader<'_>, flag| capabilities.contains(flag) && !reader.is_empty();
+        let database =
+            present(&reader, Capabilities::CONNECT_WITH_DB).then(|| reader.nul_terminated_or_rest().to_vec());
+        let auth_plugin =
+            present(&reader, Capabilities::PLUGIN_AUTH).then(|| reader.nul_terminated_or_rest().to_vec());
+        let attributes = if present(&reader, Capabilities::CONNECT_ATTRS) {
+            Some(reader.lenenc_bytes()?.to_vec())
+        } else {
+            None
+        };
+        let head_len = reader.position();
+        let zstd_level = reader.rest().first().copied();
+        let login = Self {
+            capabilities,
+            max_packet_len,
+            charset,
+            user,
+            auth_response,
+            database,
+            auth_plugin,
+            attributes,
+            zstd_level,
+        };
+        Ok((login, head_len))
+    }
+
+    /// The payload; the flags decide which fields are written.
+    pub fn build(&self) -> Vec<u8> {
+        let has = |flag| self.capabilities.contains(flag);
+        let mut out = Vec::with_capacity(128);
+        out.extend_from_slice(&self.capabilities.mysql_bits().to_le_bytes());
+        out.extend_from_slice(&self.max_packet_len.to_le_bytes());
+        out.push(self.charset);
+        out.extend_from_slice(&[0; 19]);
+        out.extend_from_slice(&self.capabilities.mariadb_bits().to_le_bytes());
+        out.extend_from_slice(&self.user);
+        out.push(0);
+        if has(Capabilities::PLUGIN_AUTH_LENENC_CLIENT_DATA) {
+            write_lenenc_bytes(&mut out, &self.auth_response);
+        } else {
+            out.push(u8::try_from(self.auth_response.len()).unwrap_or(u8::MAX));
+            out.extend_from_slice(&self.auth_response);
+        }
+        for (flag, field) in
+            [(Capabilities::CONNECT_WITH_DB, &self.database), (Capabilities::PLUGIN_AUTH, &self.auth_plugin)]
+        {
+            if has(flag) {
+                out.extend_from_slice(field.as_deref().unwrap_or_default());
+                out.push(0);
+            }
+        }
+        if has(Capabilities::CONNECT_ATTRS) {
+            write_lenenc_bytes(&mut out, self.attributes.as_deref().unwrap_or_default());
+        }
+        out.extend(self.zstd_level);
+        out
+    }
+
+    /// A login's payload for the server leg: other capability bits, other level.
+    ///
+    /// Shape: only the four bytes of MySQL's capabilities and what follows the attributes differ.
+    pub fn for_server_leg(
+        payload: &[u8],
+        capabilities: Capabilities,
+        zstd_level: Option<u8>,
+    ) -> Result<Vec<u8>, Fault> {
+        let (login, head_len) = Self::parse_with_head_len(payload)?;
+        let mut out = capabilities.mysql_bits().to_le_bytes().to_vec();
+        out.extend_from_slice(payload.get(4..head_len).unwrap_or_default());
+        out.extend(zstd_level);
+        if !login.capabilities.contains(Capabilities::ZSTD_COMPRESSION_ALGORITHM) {
+            // Not a level: something of the client's that we don't know. The server shall judge it.
+            out.extend_from_slice(payload.get(head_len..).unwrap_or_default());
+        }
+        Ok(out)
+    }
+}
+
+/// What a client's first bytes look like when they are no login: for a better error than "malformed".
+pub fn foreign_protocol(first: &[u8]) -> Option<&'static str> {
+    match first {
+        [0x16, 0x03, ..] => Some("a TLS handshake without MySQL's greeting"),
+        [b'G', b'E', b'T', b' ', ..] | [b'P', b'O', b'S', b'T', ..] | [b'H', b'E', b'A', b'D', ..] => {
+            Some("an HTTP client")
+        }
+        [b'S', b'S', b'H', b'-', ..] => Some("an SSH client"),
+        [b'P', b'R', b'O', b'X', ..] | [0x0d, 0x0a, 0x0d, 0x0a, ..] => Some("a PROXY protocol header"),
+        // X protocol: length 4 little endian (small), type 1 CapabilitiesGet, 2 CapabilitiesSet, 4 AuthenticateStart.
+        [1..=0xff, 0..=4, 0, 0, 1 | 2 | 4, ..] => Some("an X protocol client, whose port is 33060"),
+        [0, 0, 0, n, ..] if *n != 1 => Some("a PostgreSQL client"),
+        _ => None,
+    }
+}
+
+/// Caps, max packet, charset and filler: a login that ends there asks for TLS.
+const SSL_REQUEST_LEN: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn login() -> Login {
+        Login {
+            capabilities: Capabilities::PROTOCOL_41
+                | Capabilities::LONG_PASSWORD
+                | Capabilities::SECURE_CONNECTION
+                | Capabilities::PLUGIN_AUTH
+                | Capabilities::CONNECT_WITH_DB
+                | Capabilities::CONNECT_ATTRS
+                | Capabilities::ZSTD_COMPRESSION_ALGORITHM,
+            max_packet_len: 1 << 24,
+            charset: 45,
+            user: b"root".to_vec(),
+            auth_response: vec![9; 32],
+            database: Some(b"sbtest".to_vec()),
+            auth_plugin: Some(b"caching_sha2_password".to_vec()),
+            attributes: Some(b"\x03_os\x05Linux".to_vec()),
+            zstd_level: Some(7),
+        }
+    }
+
+    #[test]
+    fn a_login_round_trips() {
+        assert_eq!(Login::parse(&login().build()), Ok(login()));
+    }
+
+    #[test]
+    fn the_server_leg_gets_other_bits_and_level_and_nothing_else_changes() {
+        let payload = login().build();
+        let without = login().capabilities - Capabilities::ZSTD_COMPRESSION_ALGORITHM;
+        let plain = Login::for_server_leg(&payload, without, None).unwrap();
+        assert_eq!(Login::parse(&plain), Ok(Login { capabilities: without, zstd_level: None, ..login() }));
+        let zstd = Login::for_server_leg(&plain, login().capabilities, Some(7)).unwrap();
+        assert_eq!(zstd, payload);
+    }
+
+    #[test]
+    fn the_level_is_found_behind_absent_fields_and_may_be_four_bytes() {
+        let mut payload = login().build();
+        payload.extend_from_slice(&[0, 0, 0]);
+        assert_eq!(Login::parse(&payload).unwrap().zstd_level, Some(7));
+    }
+
+    #[test]
+    fn an_ssl_request_is_known_by_its_length_and_bit() {
+        let capabilities = login().capabilities | Capabilities::SSL;
+        let mut payload = Login { capabilities, ..login() }.build();
+        payload.truncate(32);
+        assert_eq!(ClientHello::parse(&payload), Ok(ClientHello::SslRequest(capabilities)));
+        assert!(matches!(ClientHello::parse(&payload[..4]), Ok(ClientHello::SslRequest(_))));
+    }
+
+    #[test]
+    fn a_login_of_before_4_1_is_named() {
+        assert_eq!(ClientHello::parse(&[5, 0, 0, 0, 1, b'r', 0]), Err(Fault::LoginTooOld));
+    }
+
+    #[test]
+    fn a_login_cut_anywhere_never_panics() {
+        let whole = login().build();
+        for len in 0..whole.len() {
+            drop(ClientHello::parse(&whole[..len]));
+        }
+    }
+
+    #[test]
+    fn attributes_longer_than_the_packet_are_malformed() {
+        let mut payload = Login { zstd_level: None, ..login() }.build();
+        let at = payload.len() - 11;
+        payload[at] = 200;
+        assert!(Login::parse(&payload).is_err());
+    }
+}

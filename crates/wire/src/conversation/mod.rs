@@ -1,0 +1,1 @@
+//! Conversation; in the making.

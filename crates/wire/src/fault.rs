@@ -1,0 +1,55 @@
+//! Every way in which a peer can break the protocol, by name.
+//!
+//! Not here: what the other peer is told about it (crate `proxy`), faults of packed bodies (`codec::Fault`).
+
+/// What a peer did wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// An authentication packet came when none was due, or of the wrong shape.
+    #[error("unexpected packet during authentication: {0}")]
+    AuthPacketUnexpected(&'static str),
+    /// The packed body of a frame is wrong.
+    #[error("compressed packet: {0}")]
+    Body(#[from] codec::Fault),
+    /// The greeting isn't protocol version 10.
+    #[error("the greeting has protocol version {version}, only version 10 is spoken here")]
+    GreetingVersionUnknown {
+        /// First byte of the payload.
+        version: u8,
+    },
+    /// The peer's first bytes are not MySQL's classic protocol.
+    #[error("this is not the classic MySQL protocol: {looks_like}")]
+    NotMySql {
+        /// What the bytes look like instead.
+        looks_like: &'static str,
+    },
+    /// A login in the form before MySQL 4.1.
+    #[error("the login uses the protocol of before MySQL 4.1")]
+    LoginTooOld,
+    /// A packet of the connection phase is larger than any honest one.
+    #[error("a packet of {len} bytes before the end of the login; at most {max} are accepted")]
+    LoginTooLong {
+        /// Payload length in the header, bytes.
+        len: usize,
+        /// The limit, bytes.
+        max: usize,
+    },
+    /// A field runs past the end of its packet, or a terminator is missing.
+    #[error("malformed packet: {0}")]
+    Malformed(&'static str),
+    /// A sequence id is not the next one.
+    #[error("sequence id {actual} where {expected} was due")]
+    SequenceOutOfOrder {
+        /// The id that was due.
+        expected: u8,
+        /// The id that came.
+        actual: u8,
+    },
+    /// A packet joined from pieces is larger than the receiver's limit.
+    #[error("a packet of more than {max} bytes")]
+    PacketTooLarge {
+        /// The limit, bytes.
+        max: usize,
+    },
+}

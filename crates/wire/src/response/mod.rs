@@ -1,0 +1,24 @@
+//! The packets that end replies: OK, ERR, EOF.
+//!
+//! Not here: rows and column definitions, which the proxy never reads.
+
+pub mod eof;
+pub mod err;
+pub mod ok;
+
+pub use err::ErrPacket;
+pub use ok::OkPacket;
+
+/// SERVER_STATUS flags, bits of the status field in OK and EOF.
+pub mod status {
+    /// A transaction is open.
+    pub const IN_TRANSACTION: u16 = 0x0001;
+    /// Every statement is a transaction of its own.
+    pub const AUTOCOMMIT: u16 = 0x0002;
+    /// Another result follows in this reply.
+    pub const MORE_RESULTS_EXISTS: u16 = 0x0008;
+    /// A cursor is open: rows come by COM_STMT_FETCH.
+    pub const CURSOR_EXISTS: u16 = 0x0040;
+    /// The last row of a cursor was sent.
+    pub const LAST_ROW_SENT: u16 = 0x0080;
+}
