@@ -46,7 +46,7 @@ proptest! {
 #[test]
 fn random_bytes_are_not_packed() {
     let plain: Vec<u8> = (0..4096_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-    let mut noise = plain.clone();
+    let mut noise = plain;
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     for byte in &mut noise {
         state ^= state << 13;

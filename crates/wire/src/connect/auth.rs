@@ -1,1 +1,246 @@
-//! Authentication translation; in the making.
+//! The authentication exchange between two legs, followed and, where the legs differ, translated.
+//!
+//! ```text
+//! caching_sha2_password, full authentication (server: 01 04)
+//! client leg  server leg
+//! equal       equal         packets pass as they are
+//! secure      plain TCP     client: password \0     -> server: 02, takes its key, RSA(password xor nonce)
+//! plain TCP   secure        client: 02, gets OUR key, RSA(password xor nonce)  -> server: password \0
+//! ```
+//! A leg is secure for this plugin when it is TLS or a Unix socket. For `sha256_password` only TLS counts, so
+//! without TLS its legs never differ.
+//!
+//! Invariants: a password exists only in the buffers handed to the caller for one step, which wipes them.
+//! Source: MySQL `sql/auth/sha2_password.cc`, `sql-common/client_authentication.cc`.
+//! Not here: RSA itself (crate `proxy`, `connect::rsa`); answering a nonce (`scramble`).
+
+use super::scramble;
+use crate::response::{err, ok};
+use crate::{Fault, Reader};
+
+/// Follows one exchange, at login or in COM_CHANGE_USER.
+#[derive(Debug)]
+pub struct Exchange {
+    /// Whether the client leg counts as secure, and the server leg.
+    client_secure: bool,
+    server_secure: bool,
+    plugin: Vec<u8>,
+    nonce: Vec<u8>,
+    stage: Stage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Packets pass as they are.
+    Passing,
+    /// The server asked for full authentication; the client's next packet is its password, or a wish for a key.
+    FullAuthentication,
+    /// We asked the server for its key on the client's behalf.
+    ServerKeyDue,
+    /// The client has our key and sends its password encrypted.
+    CiphertextDue,
+}
+
+/// What to do with a packet.
+#[derive(PartialEq, Eq)]
+pub enum Step {
+    /// Pass it to the other leg.
+    Forward,
+    /// Pass it to the client: the login is over.
+    Succeeded,
+    /// Pass it to the client: the login has failed.
+    Refused,
+    /// The client's password came in clear. Keep it (masked), and send `request` to the server.
+    AskServerForKey {
+        /// Packet for the server.
+        request: [u8; 1],
+        /// Password with its NUL, xor nonce.
+        masked_password: Vec<u8>,
+    },
+    /// The server's key came: encrypt the masked password with it and send that to the server.
+    EncryptForServer {
+        /// SubjectPublicKeyInfo as PEM.
+        server_key_pem: Vec<u8>,
+    },
+    /// Answer the client with `01` and our own public key as PEM.
+    OfferOwnKey,
+    /// Decrypt the client's packet with our key; [`Exchange::unmask`] gives the server's packet.
+    DecryptForServer,
+}
+
+impl Exchange {
+    /// An exchange that starts with `plugin` and the greeting's `nonce`.
+    pub const fn new(client_secure: bool, server_secure: bool, plugin: Vec<u8>, nonce: Vec<u8>) -> Self {
+        Self { client_secure, server_secure, plugin, nonce, stage: Stage::Passing }
+    }
+
+    /// Whether the legs differ, so that a packet may have to be translated.
+    pub const fn translates(&self) -> bool {
+        self.client_secure != self.server_secure
+    }
+
+    /// Takes a packet of the server.
+    pub fn server_packet(&mut self, payload: &[u8]) -> Result<Step, Fault> {
+        match payload {
+            [ok::HEADER, ..] => Ok(Step::Succeeded),
+            [err::HEADER, ..] => Ok(Step::Refused),
+            [AUTH_SWITCH, ..] | [NEXT_FACTOR, ..] => self.switch(payload),
+            [MORE_DATA, PEM_START, ..] if self.stage == Stage::ServerKeyDue => {
+                self.stage = Stage::Passing;
+                let server_key_pem = payload.get(1..).unwrap_or_default().to_vec();
+                Ok(Step::EncryptForServer { server_key_pem })
+            }
+            [MORE_DATA, FULL_AUTHENTICATION] if self.translates() && self.plugin == CACHING_SHA2 => {
+                self.stage = Stage::FullAuthentication;
+                Ok(Step::Forward)
+            }
+            [MORE_DATA, ..] => Ok(Step::Forward),
+            [] => Err(Fault::AuthPacketUnexpected("an empty packet from the server")),
+            _ => Ok(Step::Forward),
+        }
+    }
+
+    /// Takes a packet of the client.
+    pub fn client_packet(&mut self, payload: &[u8]) -> Result<Step, Fault> {
+        match (self.stage, payload) {
+            (Stage::Passing, _) => Ok(Step::Forward),
+            (Stage::FullAuthentication, [REQUEST_KEY]) => {
+                if self.server_secure {
+                    self.stage = Stage::CiphertextDue;
+                    return Ok(Step::OfferOwnKey);
+                }
+                // The client doesn't count its leg as secure: RSA from end to end.
+                self.stage = Stage::Passing;
+                Ok(Step::Forward)
+            }
+            (Stage::FullAuthentication, _) if self.client_secure => {
+                self.stage = Stage::ServerKeyDue;
+                Ok(Step::AskServerForKey { request: [REQUEST_KEY], masked_password: self.mask(payload) })
+            }
+            (Stage::FullAuthentication, _) => {
+                // Encrypted without asking: the client has pinned the server's key, which is not ours.
+                Err(Fault::AuthPacketUnexpected("the client encrypted its password with a key that it knew before"))
+            }
+            (Stage::CiphertextDue, _) => {
+                self.stage = Stage::Passing;
+                Ok(Step::DecryptForServer)
+            }
+            (Stage::ServerKeyDue, _) => Err(Fault::AuthPacketUnexpected("the client spoke before its turn")),
+        }
+    }
+
+    /// The server's packet from what the client encrypted: `masked` xor nonce.
+    pub fn unmask(&self, masked: &[u8]) -> Vec<u8> {
+        scramble::xor(masked, &self.nonce)
+    }
+
+    fn mask(&self, password: &[u8]) -> Vec<u8> {
+        scramble::xor(password, &self.nonce)
+    }
+
+    /// `fe plugin \0 nonce \0`, or the next factor's `02 plugin \0 data`.
+    fn switch(&mut self, payload: &[u8]) -> Result<Step, Fault> {
+        self.stage = Stage::Passing;
+        let mut reader = Reader::new(payload);
+        reader.u8()?;
+        if reader.is_empty() {
+            return Ok(Step::Forward); // The switch of before 4.1, which has no name.
+        }
+        self.plugin = reader.nul_terminated_or_rest().to_vec();
+        let nonce = reader.rest();
+        self.nonce = nonce.strip_suffix(&[0]).unwrap_or(nonce).to_vec();
+        Ok(Step::Forward)
+    }
+}
+
+impl std::fmt::Debug for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Never a payload: some hold passwords.
+        f.write_str(match self {
+            Self::Forward => "Forward",
+            Self::Succeeded => "Succeeded",
+            Self::Refused => "Refused",
+            Self::AskServerForKey { .. } => "AskServerForKey",
+            Self::EncryptForServer { .. } => "EncryptForServer",
+            Self::OfferOwnKey => "OfferOwnKey",
+            Self::DecryptForServer => "DecryptForServer",
+        })
+    }
+}
+
+/// First byte of AuthMoreData.
+pub const MORE_DATA: u8 = 0x01;
+const NEXT_FACTOR: u8 = 0x02;
+const AUTH_SWITCH: u8 = 0xfe;
+/// caching_sha2_password: the cache has no hash of this account.
+const FULL_AUTHENTICATION: u8 = 0x04;
+/// caching_sha2_password: the client asks for the public key.
+const REQUEST_KEY: u8 = 0x02;
+/// PEM begins with dashes.
+const PEM_START: u8 = b'-';
+const CACHING_SHA2: &[u8] = b"caching_sha2_password";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exchange(client_secure: bool, server_secure: bool) -> Exchange {
+        Exchange::new(client_secure, server_secure, CACHING_SHA2.to_vec(), b"nonce".to_vec())
+    }
+
+    #[test]
+    fn legs_that_are_alike_pass_everything() {
+        for secure in [false, true] {
+            let mut exchange = exchange(secure, secure);
+            assert_eq!(exchange.server_packet(&[1, 4]), Ok(Step::Forward));
+            assert_eq!(exchange.client_packet(&[2]), Ok(Step::Forward));
+            assert_eq!(exchange.server_packet(b"\x01-----BEGIN"), Ok(Step::Forward));
+            assert_eq!(exchange.client_packet(&[9; 256]), Ok(Step::Forward));
+            assert_eq!(exchange.server_packet(&[0, 0, 0, 2, 0]), Ok(Step::Succeeded));
+        }
+    }
+
+    #[test]
+    fn a_clear_password_is_encrypted_towards_a_plain_server() {
+        let mut exchange = exchange(true, false);
+        assert_eq!(exchange.server_packet(&[1, 4]), Ok(Step::Forward));
+        let step = exchange.client_packet(b"secret\0").unwrap();
+        let Step::AskServerForKey { request: [2], masked_password } = step else { panic!("{step:?}") };
+        assert_eq!(exchange.unmask(&masked_password), b"secret\0");
+        let step = exchange.server_packet(b"\x01-----BEGIN PUBLIC KEY").unwrap();
+        assert_eq!(step, Step::EncryptForServer { server_key_pem: b"-----BEGIN PUBLIC KEY".to_vec() });
+    }
+
+    #[test]
+    fn a_plain_client_gets_our_key_before_a_secure_server() {
+        let mut exchange = exchange(false, true);
+        exchange.server_packet(&[1, 4]).unwrap();
+        assert_eq!(exchange.client_packet(&[2]), Ok(Step::OfferOwnKey));
+        assert_eq!(exchange.client_packet(&[9; 256]), Ok(Step::DecryptForServer));
+        assert_eq!(exchange.server_packet(&[0xff, 0x15, 4]), Ok(Step::Refused));
+    }
+
+    #[test]
+    fn the_fast_path_needs_no_translation() {
+        let mut exchange = exchange(true, false);
+        assert_eq!(exchange.server_packet(&[1, 3]), Ok(Step::Forward));
+        assert_eq!(exchange.server_packet(&[0, 0, 0, 2, 0]), Ok(Step::Succeeded));
+    }
+
+    #[test]
+    fn a_switch_brings_the_nonce_that_masks() {
+        let mut exchange = Exchange::new(true, false, b"mysql_native_password".to_vec(), b"old".to_vec());
+        exchange.server_packet(b"\xfecaching_sha2_password\0newnonce\0").unwrap();
+        exchange.client_packet(&[7; 32]).unwrap();
+        exchange.server_packet(&[1, 4]).unwrap();
+        let step = exchange.client_packet(b"pw\0").unwrap();
+        let Step::AskServerForKey { masked_password, .. } = step else { panic!("{step:?}") };
+        assert_eq!(masked_password, scramble::xor(b"pw\0", b"newnonce"));
+    }
+
+    #[test]
+    fn steps_never_print_what_they_carry() {
+        let step = Step::AskServerForKey { request: [2], masked_password: b"secret".to_vec() };
+        assert_eq!(format!("{step:?}"), "AskServerForKey");
+    }
+}

@@ -1,1 +1,327 @@
-//! Conversation; in the making.
+//! The commands in flight, oldest first, and the sequence ids of both legs.
+//!
+//! ```text
+//! client packet -> begin_packet(ToServer) -> a new command, or more of one (file data, authentication)
+//! server packet -> begin_packet(ToClient) -> part of the oldest command's reply
+//! ```
+//! Sequence ids, by leg. A plain leg counts packets, a framed leg counts frames, and both start again at 0 with
+//! each command; the reply goes on where the command stopped. Inside the frames of a client leg packet ids start
+//! at the id of the reply's first frame and count by one: that satisfies every driver known
+//! (`docs/protocol.md`, rule 2). Towards a server they don't matter.
+//!
+//! Invariants: the ids of a packet are decided, and counters raised, before a byte of it is written; a frame
+//! never holds the start of a second command.
+//! Not here: bytes (`scanner`), frames' sizes (crate `proxy`).
+
+mod reply;
+mod semi_sync;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+pub use reply::{Outcome, Reply};
+
+use crate::command::COM_QUIT;
+use crate::limits::COMMANDS_IN_FLIGHT_MAX;
+use crate::{Capabilities, Direction, Fault, Side, packet};
+
+/// What both half-pipes of a relay know of the dialogue.
+#[derive(Debug)]
+pub struct Conversation {
+    /// What both legs agreed on, compression and TLS aside.
+    agreed: Capabilities,
+    client_framed: bool,
+    in_flight: VecDeque<Command>,
+    /// Next ids to send to the client.
+    client_send: Ids,
+    /// Next ids to send to the server.
+    server_send: Ids,
+    /// Ids that follow the last received from the client.
+    client_received: Ids,
+    /// Ids that follow the last received from the server.
+    server_received: Ids,
+    /// The payload of a packet goes on in the next, by direction.
+    to_server_continues: bool,
+    to_client_continues: bool,
+    /// The server asked for a local file, and the client has not ended it.
+    file_open: bool,
+    /// The server handed the turn to the client within a command, and the client has not begun.
+    client_turn_begins: bool,
+    /// The client handed it back, and the server has not begun.
+    server_turn_begins: bool,
+    /// The last command's bytes may still be arriving; its reply starts behind them.
+    open_command: Option<u64>,
+    commands_begun: u64,
+    client_quits: bool,
+}
+
+/// A sender's counters: the next packet and frame ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Ids {
+    packet: u8,
+    frame: u8,
+}
+
+#[derive(Debug)]
+struct Command {
+    number: u64,
+    byte: u8,
+    reply: Reply,
+    /// Ids with which its reply starts on the client leg.
+    reply_ids: Ids,
+    reply_begun: bool,
+}
+
+/// How a packet goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// The id that it carries on the other leg.
+    pub sequence_id: u8,
+    /// No earlier packet may share its frame.
+    pub starts_frame: bool,
+    /// No later packet may share its frame.
+    pub ends_frame: bool,
+}
+
+impl Conversation {
+    /// A conversation right after the login's OK.
+    pub const fn new(agreed: Capabilities, client_framed: bool) -> Self {
+        const START: Ids = Ids { packet: 0, frame: 0 };
+        Self {
+            agreed,
+            client_framed,
+            in_flight: VecDeque::new(),
+            client_send: START,
+            server_send: START,
+            client_received: START,
+            server_received: START,
+            to_server_continues: false,
+            to_client_continues: false,
+            file_open: false,
+            client_turn_begins: false,
+            server_turn_begins: false,
+            open_command: None,
+            commands_begun: 0,
+            client_quits: false,
+        }
+    }
+
+    /// Commands whose reply is not complete.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// Whether the client must not be read until replies came.
+    pub fn is_full(&self) -> bool {
+        self.in_flight.len() >= COMMANDS_IN_FLIGHT_MAX
+    }
+
+    /// The oldest command without its complete reply, and the part of the reply that is due.
+    pub fn oldest(&self) -> Option<(u8, Reply)> {
+        self.in_flight.front().map(|command| (command.byte, command.reply))
+    }
+
+    /// Whether the client said COM_QUIT: a close of the server is then in order.
+    pub const fn client_quits(&self) -> bool {
+        self.client_quits
+    }
+
+    /// Whether the client is the one to go on within the oldest command (file data, authentication).
+    pub fn is_clients_turn(&self) -> bool {
+        let authenticates = self.in_flight.front().is_some_and(|command| command.reply == Reply::Auth);
+        self.file_open || (authenticates && self.client_turn_begins)
+    }
+
+    /// Takes a frame's id from `side`. `inside_packet`: an earlier frame ended in the middle of a packet.
+    ///
+    /// Errors: `SequenceOutOfOrder` where a server would answer 1156.
+    pub fn frame_received(&mut self, side: Side, id: u8, inside_packet: bool) -> Result<(), Fault> {
+        match side {
+            Side::Client => self.client_frame_received(id, inside_packet),
+            Side::Server => {
+                self.server_received.frame = id.wrapping_add(1);
+                Ok(())
+            }
+        }
+    }
+
+    fn client_frame_received(&mut self, id: u8, inside_packet: bool) -> Result<(), Fault> {
+        let goes_on = inside_packet || self.to_server_continues;
+        let turn = !goes_on && self.is_clients_turn();
+        let expected = if goes_on || (turn && !self.client_turn_begins) {
+            self.client_received.frame
+        } else if turn {
+            self.client_send.frame
+        } else {
+            0
+        };
+        // PHP and Connector/J number what they send within a command by the packets they received.
+        let by_packets = turn && id == self.client_send.packet;
+        if id != expected && !by_packets {
+            return Err(Fault::SequenceOutOfOrder { expected, actual: id });
+        }
+        self.client_received.frame = id.wrapping_add(1);
+        if goes_on {
+            self.extend_open_command();
+        }
+        Ok(())
+    }
+
+    /// The id of the next frame to `side`. Call it when the frame's first packet was begun.
+    pub const fn take_frame_id(&mut self, side: Side) -> u8 {
+        let ids = match side {
+            Side::Client => &mut self.client_send,
+            Side::Server => &mut self.server_send,
+        };
+        let id = ids.frame;
+        ids.frame = id.wrapping_add(1);
+        id
+    }
+
+    /// Takes a packet's header and its first payload bytes (all of it, or [`crate::limits::PEEK_LEN`]).
+    ///
+    /// Errors: `SequenceOutOfOrder` from a plain client where a server would answer 1156.
+    pub fn begin_packet(
+        &mut self,
+        direction: Direction,
+        header: packet::Header,
+        peek: &[u8],
+    ) -> Result<Plan, Fault> {
+        match direction {
+            Direction::ToServer => self.client_packet(header, peek),
+            Direction::ToClient => Ok(self.server_packet(header, peek)),
+        }
+    }
+
+    fn client_packet(&mut self, header: packet::Header, peek: &[u8]) -> Result<Plan, Fault> {
+        let goes_on = std::mem::replace(&mut self.to_server_continues, header.continues());
+        if !self.client_framed {
+            let expected = if goes_on { self.client_received.packet } else { 0 };
+            if (goes_on || !self.is_clients_turn()) && header.sequence_id != expected {
+                return Err(Fault::SequenceOutOfOrder { expected, actual: header.sequence_id });
+            }
+        }
+        self.client_received.packet = header.sequence_id.wrapping_add(1);
+        let mut plan = Plan { sequence_id: 0, starts_frame: false, ends_frame: !header.continues() };
+        if goes_on {
+            if self.is_clients_turn() {
+                self.client_went_on();
+                plan.ends_frame = false;
+            }
+            self.extend_open_command();
+        } else if self.is_clients_turn() {
+            plan.starts_frame = self.client_turn_begins;
+            plan.ends_frame = self.client_turn(header.payload_len);
+        } else {
+            plan.starts_frame = true;
+            self.begin_command(peek);
+        }
+        plan.sequence_id = self.server_send.packet;
+        self.server_send.packet = self.server_send.packet.wrapping_add(1);
+        Ok(plan)
+    }
+
+    fn begin_command(&mut self, peek: &[u8]) {
+        self.server_send = Ids::default();
+        self.open_command = None;
+        let byte = peek.first().copied().unwrap_or_default();
+        self.client_quits |= byte == COM_QUIT;
+        let streaming = self.in_flight.front().is_some_and(|oldest| oldest.reply == Reply::Stream);
+        if streaming && semi_sync::is_ack(peek) {
+            return;
+        }
+        if let Some(reply) = Reply::to(byte) {
+            self.commands_begun += 1;
+            let number = self.commands_begun;
+            self.open_command = Some(number);
+            let reply_ids = self.client_received;
+            self.in_flight.push_back(Command { number, byte, reply, reply_ids, reply_begun: false });
+        }
+    }
+
+    /// A further packet or frame of the last command: its reply starts behind it.
+    fn extend_open_command(&mut self) {
+        let ids = self.client_received;
+        if let Some(command) = self.in_flight.back_mut()
+            && Some(command.number) == self.open_command
+            && !command.reply_begun
+        {
+            command.reply_ids = ids;
+        }
+    }
+
+    /// A packet of the client within the oldest command; says whether its frame must end.
+    fn client_turn(&mut self, payload_len: usize) -> bool {
+        if std::mem::take(&mut self.client_turn_begins) {
+            self.server_send = self.server_received;
+        }
+        self.client_went_on();
+        if self.file_open && payload_len > 0 {
+            return false;
+        }
+        self.file_open = false;
+        // After an early error the command is gone, and the client still sent its file to the end.
+        if let Some(command) = self.in_flight.front_mut()
+            && command.reply == Reply::LocalInfile
+        {
+            command.reply = Reply::First;
+        }
+        true
+    }
+
+    const fn client_went_on(&mut self) {
+        self.client_send = self.client_received;
+        self.server_turn_begins = true;
+    }
+
+    fn server_packet(&mut self, header: packet::Header, peek: &[u8]) -> Plan {
+        self.server_received.packet = header.sequence_id.wrapping_add(1);
+        let goes_on = std::mem::replace(&mut self.to_client_continues, header.continues());
+        let mut plan = Plan { sequence_id: 0, starts_frame: false, ends_frame: false };
+        let mut semi_sync_turn = false;
+        if !goes_on {
+            plan.starts_frame = self.turn_to_server(header);
+            if let Some(oldest) = self.in_flight.front_mut() {
+                semi_sync_turn = oldest.reply == Reply::Stream && semi_sync::asks_for_ack(header, peek);
+                match oldest.reply.advance(self.agreed, header.payload_len, peek) {
+                    Outcome::More => {}
+                    Outcome::ClientTurn => {
+                        self.client_turn_begins = true;
+                        self.file_open = oldest.reply == Reply::LocalInfile;
+                    }
+                    Outcome::Done => drop(self.in_flight.pop_front()),
+                }
+            }
+        }
+        plan.ends_frame = self.client_turn_begins || semi_sync_turn;
+        plan.sequence_id = self.client_send.packet;
+        self.client_send.packet = self.client_send.packet.wrapping_add(1);
+        if semi_sync_turn {
+            self.client_send = semi_sync::ids_after_ack(self.client_framed);
+        }
+        plan
+    }
+
+    /// Sets the client leg's counters where a reply, or a new part of one, begins; says whether one does.
+    fn turn_to_server(&mut self, header: packet::Header) -> bool {
+        let Some(oldest) = self.in_flight.front_mut() else {
+            // Nobody asked: an idle timeout, a shutdown. Servers number such packets from 0.
+            if header.sequence_id == 0 {
+                self.client_send = Ids::default();
+                return true;
+            }
+            return false;
+        };
+        if !std::mem::replace(&mut oldest.reply_begun, true) {
+            self.client_send = oldest.reply_ids;
+        } else if !std::mem::take(&mut self.server_turn_begins) {
+            return false;
+        }
+        self.server_turn_begins = false;
+        if self.client_framed {
+            self.client_send.packet = self.client_send.frame;
+        }
+        true
+    }
+}
