@@ -1,2 +1,42 @@
-//! The binary.
-fn main() {}
+//! The binary: arguments to one of the crates, nothing else.
+//!
+//! Exit codes: 0 fine, 1 failed, 64 bad arguments.
+//! Not here: any behaviour; each subcommand has a file of its own.
+
+mod args;
+mod generate;
+mod proxy_command;
+
+use std::process::ExitCode;
+
+use args::{Args, Command};
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            let code = if error.use_stderr() { EXIT_USAGE } else { 0 };
+            // A closed pipe (`wirepress --help | head`) is no failure.
+            drop(error.print());
+            return ExitCode::from(code);
+        }
+    };
+    let done = match args.command {
+        Command::Proxy(proxy) => proxy_command::run(*proxy),
+        Command::Generate(generate) => generate::run(&generate),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            #[expect(clippy::print_stderr, reason = "the one place where a failure is told")]
+            {
+                eprintln!("wirepress: {error:#}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// EX_USAGE of sysexits.h.
+const EXIT_USAGE: u8 = 64;

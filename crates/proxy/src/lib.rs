@@ -1,1 +1,32 @@
-//! wirepress-proxy.
+//! The proxy: listener, sessions, legs, relay.
+//!
+//! ```text
+//! client socket - listener - worker - session: leg, connect, relay, leg - server socket
+//! ```
+//! Invariants: the relay starts only behind a successful login; a session's end never ends the process; no
+//! user's credential is kept.
+//!
+//! Not here: the protocol's rules (crate `wire`), algorithms (crate `codec`), argument parsing (crate `cli`).
+
+#![deny(missing_docs)]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::cast_possible_truncation))]
+
+mod address;
+mod budget;
+mod buffer;
+mod codec_threads;
+mod config;
+mod connect;
+mod counters;
+mod error;
+mod leg;
+mod listener;
+mod relay;
+mod session;
+mod worker;
+
+pub use address::{Address, BadAddress};
+pub use config::Config;
+pub use counters::{Counters, FaultLabels, Traffic};
+pub use error::{Cause, Phase, SessionError};
+pub use listener::{Proxy, StartError};

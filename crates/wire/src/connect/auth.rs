@@ -119,7 +119,9 @@ impl Exchange {
             }
             (Stage::FullAuthentication, _) => {
                 // Encrypted without asking: the client has pinned the server's key, which is not ours.
-                Err(Fault::AuthPacketUnexpected("the client encrypted its password with a key that it knew before"))
+                Err(Fault::AuthPacketUnexpected(
+                    "the client encrypted its password with a key that it knew before",
+                ))
             }
             (Stage::CiphertextDue, _) => {
                 self.stage = Stage::Passing;

@@ -12,6 +12,7 @@
 //! Not here: who relays it (crate `proxy`, `connect`).
 
 pub mod auth;
+pub mod change_user;
 pub mod greeting;
 pub mod login;
 pub mod negotiate;

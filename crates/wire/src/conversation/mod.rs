@@ -133,6 +133,24 @@ impl Conversation {
         self.file_open || (authenticates && self.client_turn_begins)
     }
 
+    /// Whether the client's next packet is a new command.
+    pub fn awaits_command(&self) -> bool {
+        !self.to_server_continues && !self.is_clients_turn()
+    }
+
+    /// Packet and frame id of an error that the proxy itself sends to the client now.
+    pub fn error_ids(&mut self) -> (u8, u8) {
+        let mut ids = match self.in_flight.front() {
+            Some(command) if command.reply_begun => self.client_send,
+            Some(command) => command.reply_ids,
+            None => self.client_received,
+        };
+        if self.client_framed {
+            ids.packet = ids.frame;
+        }
+        (ids.packet, ids.frame)
+    }
+
     /// Takes a frame's id from `side`. `inside_packet`: an earlier frame ended in the middle of a packet.
     ///
     /// Errors: `SequenceOutOfOrder` where a server would answer 1156.

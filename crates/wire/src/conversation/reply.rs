@@ -104,7 +104,9 @@ impl Reply {
                 let flags = if deprecate_eof { ok::status_of(peek) } else { eof::status_of(peek) };
                 self.end_of_result(flags)
             }
-            Self::UntilEof | Self::Stream if eof::ends_rows(peek, payload_len, deprecate_eof) => Outcome::Done,
+            Self::UntilEof | Self::Stream if eof::ends_rows(peek, payload_len, deprecate_eof) => {
+                Outcome::Done
+            }
             Self::Prepare => self.prepared(agreed, peek),
             Self::Prepared { left } => {
                 *left = left.saturating_sub(1);
@@ -165,7 +167,8 @@ impl Reply {
             Ok::<_, crate::Fault>(counts)
         })();
         let (columns, parameters) = counts.unwrap_or_default();
-        let spared = agreed.contains(Capabilities::OPTIONAL_RESULTSET_METADATA) && reader.u8() == Ok(METADATA_NONE);
+        let spared =
+            agreed.contains(Capabilities::OPTIONAL_RESULTSET_METADATA) && reader.u8() == Ok(METADATA_NONE);
         if spared {
             return Outcome::Done;
         }

@@ -1,0 +1,108 @@
+//! Where to listen, and where the server is: `host:port`, `[ipv6]:port`, `unix:/path`.
+//!
+//! Not here: looking a name up, which is done anew for each connection (`leg`).
+
+use std::fmt;
+use std::net::Ipv6Addr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// A TCP or Unix socket address. A host may be a name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Address {
+    /// A name or IP literal, without brackets, and a port.
+    Tcp {
+        /// Name or literal.
+        host: String,
+        /// Port; 0 lets the kernel choose when listening.
+        port: u16,
+    },
+    /// A socket's path.
+    Unix(PathBuf),
+}
+
+/// Why a text is no address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is no address: {reason}; write host:port, [ipv6]:port or unix:/path")]
+pub struct BadAddress {
+    text: String,
+    reason: &'static str,
+}
+
+impl FromStr for Address {
+    type Err = BadAddress;
+
+    fn from_str(text: &str) -> Result<Self, BadAddress> {
+        let bad = |reason| BadAddress { text: text.to_owned(), reason };
+        if let Some(path) = text.strip_prefix("unix:") {
+            return match path {
+                "" => Err(bad("the path is empty")),
+                path if path.len() > UNIX_PATH_LEN_MAX => {
+                    Err(bad("a socket's path may have 107 bytes at most"))
+                }
+                path => Ok(Self::Unix(path.into())),
+            };
+        }
+        let (host, port) = text.rsplit_once(':').ok_or_else(|| bad("the port is missing"))?;
+        let port = port.parse().map_err(|_| bad("the port is no number from 0 to 65535"))?;
+        let host = match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            Some(literal) => {
+                literal.parse::<Ipv6Addr>().map_err(|_| bad("the brackets hold no IPv6 address"))?;
+                literal
+            }
+            None if host.contains(':') => return Err(bad("an IPv6 address needs brackets")),
+            None => host,
+        };
+        if host.is_empty() {
+            return Err(bad("the host is empty"));
+        }
+        Ok(Self::Tcp { host: host.to_owned(), port })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+impl From<std::net::SocketAddr> for Address {
+    fn from(address: std::net::SocketAddr) -> Self {
+        Self::Tcp { host: address.ip().to_string(), port: address.port() }
+    }
+}
+
+/// `sun_path` has 108 bytes, one is the NUL.
+const UNIX_PATH_LEN_MAX: usize = 107;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_and_written_alike() {
+        for text in ["127.0.0.1:3306", "db.example.com:0", "[::1]:3306", "unix:/run/mysqld/mysqld.sock"] {
+            assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_bad_address_says_what_is_wrong_and_what_to_write() {
+        for (text, reason) in [
+            ("localhost", "the port is missing"),
+            ("localhost:x", "no number"),
+            ("localhost:70000", "no number"),
+            ("::1:3306", "needs brackets"),
+            ("[::g]:3306", "no IPv6"),
+            (":3306", "the host is empty"),
+            ("unix:", "the path is empty"),
+        ] {
+            let error = text.parse::<Address>().unwrap_err().to_string();
+            assert!(error.contains(reason) && error.contains("host:port"), "{error}");
+        }
+    }
+}

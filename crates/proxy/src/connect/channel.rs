@@ -1,0 +1,87 @@
+//! One leg during the connection phase: whole packets, never compressed.
+//!
+//! Invariants: a packet is at most `LOGIN_LEN_MAX`; buffers that may hold a password are wiped; ids count on
+//! from whatever the peer sent, so the legs may differ.
+//! Not here: which packet follows which (`super`).
+
+use wire::limits::LOGIN_LEN_MAX;
+use wire::{Fault, packet};
+use zeroize::Zeroizing;
+
+use crate::Cause;
+use crate::leg::Leg;
+
+/// A leg that speaks packets.
+pub(crate) struct Channel {
+    pub(crate) leg: Leg,
+    received: Zeroizing<Vec<u8>>,
+    next_id: u8,
+    /// Says what a peer's first bytes look like when they can't be MySQL's.
+    foreign: fn(&[u8]) -> Option<&'static str>,
+    first: bool,
+}
+
+impl Channel {
+    pub(crate) fn new(leg: Leg, foreign: fn(&[u8]) -> Option<&'static str>) -> Self {
+        Self { leg, received: Zeroizing::default(), next_id: 0, foreign, first: true }
+    }
+
+    /// The next packet's payload. Cancel-safe: bytes read so far stay.
+    pub(crate) async fn read(&mut self) -> Result<Zeroizing<Vec<u8>>, Cause> {
+        loop {
+            if self.first
+                && self.received.len() > packet::HEADER_LEN
+                && let Some(looks_like) = (self.foreign)(&self.received)
+            {
+                return Err(Fault::NotMySql { looks_like }.into());
+            }
+            if let Some(header) = packet::Header::parse(&self.received) {
+                if header.payload_len > LOGIN_LEN_MAX {
+                    return Err(self.too_long(header.payload_len));
+                }
+                let end = packet::HEADER_LEN + header.payload_len;
+                if let Some(payload) = self.received.get(packet::HEADER_LEN..end) {
+                    let payload = Zeroizing::new(payload.to_vec());
+                    self.check_id(header.sequence_id)?;
+                    self.received.drain(..end);
+                    self.first = false;
+                    return Ok(payload);
+                }
+            }
+            if self.leg.read(&mut self.received).await? == 0 {
+                return Err(Cause::ClosedEarly);
+            }
+        }
+    }
+
+    /// Sends one packet.
+    pub(crate) async fn write(&mut self, payload: &[u8]) -> Result<(), Cause> {
+        let mut bytes = Zeroizing::new(Vec::with_capacity(packet::HEADER_LEN + payload.len()));
+        self.next_id = packet::split(payload, self.next_id, &mut bytes);
+        Ok(self.leg.write_all(&bytes).await?)
+    }
+
+    /// The leg, and what the peer has sent beyond the connection phase.
+    pub(crate) fn into_parts(mut self) -> (Leg, Vec<u8>) {
+        (self.leg, std::mem::take(&mut *self.received))
+    }
+
+    fn check_id(&mut self, actual: u8) -> Result<(), Cause> {
+        let expected = self.next_id;
+        self.next_id = actual.wrapping_add(1);
+        // A server's refusal before its greeting may carry any id.
+        if actual != expected && !self.first {
+            return Err(Fault::SequenceOutOfOrder { expected, actual }.into());
+        }
+        Ok(())
+    }
+
+    fn too_long(&self, len: usize) -> Cause {
+        if self.first {
+            Fault::NotMySql { looks_like: "a first packet of absurd length" }
+        } else {
+            Fault::LoginTooLong { len, max: LOGIN_LEN_MAX }
+        }
+        .into()
+    }
+}

@@ -1,0 +1,246 @@
+//! The connection phase between two legs: greeting and login rewritten, authentication relayed.
+//!
+//! ```text
+//! client                       wirepress                          server
+//!                              dial                       ->
+//!        <- greeting, our compression bits, no TLS   <-  greeting
+//!  login -> client leg's algorithm; server leg's bits     ->
+//!        <- authentication, translated if need be        <->
+//!        <- OK                                       <-  OK          only now may a relay start
+//! ```
+//! Invariants: a handshake begun with the server is always ended, so that the server never counts the proxy's
+//! address towards `max_connect_errors`; no credential outlives its step.
+//! Not here: rules of negotiation (`wire::connect::negotiate`), the commands (`relay`).
+
+mod channel;
+pub(crate) mod exchange;
+mod farewell;
+pub(crate) mod rsa;
+
+use std::time::Duration;
+
+use codec::Algorithm;
+use tokio::time::timeout;
+use wire::connect::auth::Exchange;
+use wire::connect::greeting::{self, FirstPacket, Greeting};
+use wire::connect::login::{self, ClientHello, Login};
+use wire::connect::negotiate;
+use wire::response::ErrPacket;
+use wire::{Capabilities, Side};
+use zeroize::Zeroizing;
+
+pub(crate) use channel::Channel;
+use exchange::Packets;
+
+use crate::leg::Leg;
+use crate::worker::Shared;
+use crate::{Cause, Config, Phase, SessionError};
+
+/// Two legs behind a successful login: the only thing that a relay starts from.
+pub(crate) struct Authenticated {
+    pub(crate) client: FramedLeg,
+    pub(crate) server: FramedLeg,
+    /// What the legs agreed on, compression and TLS aside.
+    pub(crate) agreed: Capabilities,
+    /// The client's own limit, bytes; 0 means unknown.
+    pub(crate) client_packet_len_max: u32,
+    /// The greeting's nonce: COM_CHANGE_USER may build on it.
+    pub(crate) nonce: Vec<u8>,
+    pub(crate) thread_id: u32,
+}
+
+/// A leg, how it is compressed, and what it has sent already.
+pub(crate) struct FramedLeg {
+    pub(crate) leg: Leg,
+    pub(crate) algorithm: Algorithm,
+    /// What we pack with towards this leg: zstd's or libdeflate's counting.
+    pub(crate) level: u8,
+    pub(crate) received: Vec<u8>,
+}
+
+/// Both channels during the connection phase.
+pub(crate) struct Handshake {
+    pub(crate) client: Channel,
+    pub(crate) server: Option<Channel>,
+    login_timeout: Duration,
+}
+
+impl Handshake {
+    pub(crate) fn new(client: Leg, config: &Config) -> Self {
+        let client = Channel::new(client, login::foreign_protocol);
+        Self { client, server: None, login_timeout: config.login_timeout }
+    }
+
+    /// Everything from the dial to the server's OK.
+    pub(crate) async fn run(&mut self, shared: &Shared) -> Result<Agreement, SessionError> {
+        let config = &shared.config;
+        let (greeting, payload) = self.greet(config).await?;
+        let offered = negotiate::offered(greeting.capabilities, config.permitted);
+        let mut rewritten = payload.to_vec();
+        greeting::replace_capabilities(&mut rewritten, offered).map_err(at(Side::Server, Phase::Greeting))?;
+        self.client.write(&rewritten).await.map_err(on(Side::Client, Phase::Greeting))?;
+
+        let login_payload = self.login().await?;
+        let login = Login::parse(&login_payload).map_err(at(Side::Client, Phase::Login))?;
+        let client_leg = negotiate::client_leg(&login, config.permitted)
+            .map_err(|error| on(Side::Client, Phase::Login)(Cause::CompressionRefused(error)))?;
+        let server_algorithm = self.server_algorithm(&greeting, config)?;
+
+        let requested = negotiate::requested(login.capabilities, server_algorithm);
+        let level = (server_algorithm == Algorithm::Zstd).then_some(config.zstd_level.get());
+        let for_server = Login::for_server_leg(&login_payload, requested, level);
+        let for_server = Zeroizing::new(for_server.map_err(at(Side::Client, Phase::Login))?);
+        self.write(Side::Server, &for_server).await?;
+
+        let plugin = login.auth_plugin.clone().unwrap_or_else(|| greeting.auth_plugin.clone());
+        let server_secure = self.server.as_ref().is_some_and(|server| server.leg.is_secure());
+        let mut exchange =
+            Exchange::new(self.client.leg.is_secure(), server_secure, plugin, greeting.nonce.clone());
+        if let Some(error) = exchange::run(&mut exchange, self, &shared.own_key).await? {
+            return Err(on(Side::Server, Phase::Authentication)(Cause::Refused(error)));
+        }
+        Ok(Agreement {
+            client_algorithm: client_leg.algorithm,
+            client_level: match client_leg.zstd_level {
+                Some(asked) => asked.min(config.zstd_level_max).get(),
+                None => config.zlib_level.get(),
+            },
+            server_algorithm,
+            server_level: match level {
+                Some(zstd) => zstd,
+                None => config.zlib_level.get(),
+            },
+            agreed: login.capabilities & greeting.capabilities,
+            client_packet_len_max: login.max_packet_len,
+            nonce: greeting.nonce,
+            thread_id: greeting.thread_id,
+        })
+    }
+
+    /// Dials, and reads the server's first packet. A refusal is passed on.
+    async fn greet(&mut self, config: &Config) -> Result<(Greeting, Zeroizing<Vec<u8>>), SessionError> {
+        let leg = Leg::dial(&config.server, config.dial_timeout).await;
+        let leg = leg.map_err(|error| on(Side::Server, Phase::Dial)(error.into()))?;
+        let server = self.server.insert(Channel::new(leg, greeting::foreign_protocol));
+        let payload =
+            limited(self.login_timeout, server.read()).await.map_err(on(Side::Server, Phase::Greeting))?;
+        match FirstPacket::parse(&payload).map_err(at(Side::Server, Phase::Greeting))? {
+            FirstPacket::Greeting(greeting) => Ok((greeting, payload)),
+            FirstPacket::Refusal(error) => {
+                self.server = None; // Nothing to end: the server has closed.
+                self.client.write(&payload).await.map_err(on(Side::Client, Phase::Greeting))?;
+                Err(on(Side::Server, Phase::Greeting)(Cause::Refused(error)))
+            }
+        }
+    }
+
+    async fn login(&mut self) -> Result<Zeroizing<Vec<u8>>, SessionError> {
+        let payload = limited(self.login_timeout, self.client.read()).await;
+        let payload = payload.map_err(on(Side::Client, Phase::Login))?;
+        match ClientHello::parse(&payload).map_err(at(Side::Client, Phase::Login))? {
+            ClientHello::Login(_) => Ok(payload),
+            ClientHello::SslRequest(_) => Err(on(Side::Client, Phase::Login)(Cause::TlsNotOffered)),
+        }
+    }
+
+    fn server_algorithm(&self, greeting: &Greeting, config: &Config) -> Result<Algorithm, SessionError> {
+        negotiate::server_leg(greeting.capabilities, &config.server_algorithms).ok_or_else(|| {
+            let names: Vec<_> = config.server_algorithms.iter().map(|algorithm| algorithm.name()).collect();
+            on(Side::Server, Phase::Login)(Cause::CompressionNotOffered { wished: names.join(",") })
+        })
+    }
+
+    /// The legs, ready for a relay.
+    pub(crate) fn into_authenticated(self, agreement: Agreement) -> Option<Authenticated> {
+        let framed = |channel: Channel, algorithm, level| {
+            let (leg, received) = channel.into_parts();
+            FramedLeg { leg, algorithm, level, received }
+        };
+        Some(Authenticated {
+            client: framed(self.client, agreement.client_algorithm, agreement.client_level),
+            server: framed(self.server?, agreement.server_algorithm, agreement.server_level),
+            agreed: agreement.agreed,
+            client_packet_len_max: agreement.client_packet_len_max,
+            nonce: agreement.nonce,
+            thread_id: agreement.thread_id,
+        })
+    }
+
+    /// Tells the client why, ends the handshake with the server, and closes.
+    pub(crate) async fn refuse(mut self, error: Option<ErrPacket>, login_was_sent: bool) {
+        if let Some(error) = error {
+            // The client may be gone; there is nobody else to tell.
+            drop(self.client.write(&error.build()).await);
+        }
+        let farewell = async {
+            if let Some(server) = self.server
+                && !login_was_sent
+            {
+                farewell::end_handshake(server).await;
+            }
+        };
+        tokio::join!(farewell, self.client.leg.linger());
+    }
+}
+
+/// What the connection phase found out.
+pub(crate) struct Agreement {
+    client_algorithm: Algorithm,
+    client_level: u8,
+    server_algorithm: Algorithm,
+    server_level: u8,
+    agreed: Capabilities,
+    client_packet_len_max: u32,
+    nonce: Vec<u8>,
+    thread_id: u32,
+}
+
+impl Packets for Handshake {
+    async fn read(&mut self, side: Side) -> Result<Zeroizing<Vec<u8>>, SessionError> {
+        let limit = self.login_timeout;
+        let read = match (side, &mut self.server) {
+            (Side::Client, _) => limited(limit, self.client.read()).await,
+            // A plugin may ask a slow directory; the server has its own limits.
+            (Side::Server, Some(server)) => limited(AUTH_REPLY_TIMEOUT, server.read()).await,
+            (Side::Server, None) => Err(Cause::ClosedEarly),
+        };
+        read.map_err(on(side, Phase::Authentication))
+    }
+
+    async fn read_either(&mut self) -> Result<(Side, Zeroizing<Vec<u8>>), SessionError> {
+        let Some(server) = &mut self.server else {
+            return Err(on(Side::Server, Phase::Authentication)(Cause::ClosedEarly));
+        };
+        let (side, read) = tokio::select! {
+            payload = server.read() => (Side::Server, payload),
+            payload = limited(self.login_timeout, self.client.read()) => (Side::Client, payload),
+        };
+        Ok((side, read.map_err(on(side, Phase::Authentication))?))
+    }
+
+    async fn write(&mut self, side: Side, payload: &[u8]) -> Result<(), SessionError> {
+        let written = match (side, &mut self.server) {
+            (Side::Client, _) => self.client.write(payload).await,
+            (Side::Server, Some(server)) => server.write(payload).await,
+            (Side::Server, None) => Err(Cause::ClosedEarly),
+        };
+        written.map_err(on(side, Phase::Authentication))
+    }
+}
+
+/// A cause's place.
+fn on(side: Side, phase: Phase) -> impl Fn(Cause) -> SessionError {
+    move |cause| SessionError { side, phase, cause }
+}
+
+/// A fault's place.
+fn at(side: Side, phase: Phase) -> impl Fn(wire::Fault) -> SessionError {
+    move |fault| SessionError { side, phase, cause: fault.into() }
+}
+
+async fn limited<T>(limit: Duration, work: impl Future<Output = Result<T, Cause>>) -> Result<T, Cause> {
+    timeout(limit, work).await.unwrap_or(Err(Cause::TimedOut(limit.as_secs())))
+}
+
+/// As long as MySQL's own clients wait in practice.
+const AUTH_REPLY_TIMEOUT: Duration = Duration::from_secs(60);

@@ -1,0 +1,199 @@
+//! Why a session ended otherwise than in order, and what its client is told.
+//!
+//! Not here: the protocol's faults themselves (`wire::Fault`).
+
+use std::fmt;
+use std::io;
+
+use wire::response::ErrPacket;
+use wire::{Fault, Side};
+
+/// Where a session was when it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// The server's socket is being opened.
+    Dial,
+    /// The server's greeting is due.
+    Greeting,
+    /// The client's login is due.
+    Login,
+    /// The authentication exchange runs.
+    Authentication,
+    /// Commands and replies.
+    Command,
+}
+
+impl Phase {
+    /// Lower-case name for logs and counters.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dial => "dial",
+            Self::Greeting => "greeting",
+            Self::Login => "login",
+            Self::Authentication => "authentication",
+            Self::Command => "command",
+        }
+    }
+}
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The budget of buffered bytes stayed exhausted until the deadline.
+    #[error("no buffer memory became free in time")]
+    BufferMemoryExhausted,
+    /// The peer closed in the middle of a packet or frame, or before the login's end.
+    #[error("it closed the connection too early")]
+    ClosedEarly,
+    /// The server offers none of the algorithms that its leg shall use.
+    #[error("it offers none of the compression algorithms asked for ({wished})")]
+    CompressionNotOffered {
+        /// The list of `--compression-algorithms`.
+        wished: String,
+    },
+    /// The listener and the client have no algorithm in common, or its zstd level is invalid.
+    #[error("{0}")]
+    CompressionRefused(ErrPacket),
+    /// The peer broke the protocol.
+    #[error("{0}")]
+    Protocol(#[from] Fault),
+    /// The socket failed.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// RSA between a plain and a secure leg failed.
+    #[error("the password could not be carried between the legs: {0}")]
+    Rsa(&'static str),
+    /// The server refused the connection or the login; its own error was passed on.
+    #[error("{0}")]
+    Refused(ErrPacket),
+    /// A helper thread died.
+    #[error("a codec thread failed")]
+    CodecThreadFailed,
+    /// The proxy stops.
+    #[error("the proxy is stopping")]
+    Stopping,
+    /// Nothing came in time.
+    #[error("nothing came for {0} s")]
+    TimedOut(u64),
+    /// The client wants TLS, which this listener does not have.
+    #[error("it asks for TLS, which this listener does not offer")]
+    TlsNotOffered,
+}
+
+impl Cause {
+    /// A short constant name, for the counter's label.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::BufferMemoryExhausted => "buffer_memory_exhausted",
+            Self::ClosedEarly => "closed_early",
+            Self::CompressionNotOffered { .. } => "compression_not_offered",
+            Self::CompressionRefused(_) => "compression_refused",
+            Self::Protocol(fault) => fault_name(fault),
+            Self::Io(_) => "io",
+            Self::Rsa(_) => "rsa",
+            Self::Refused(_) => "refused",
+            Self::CodecThreadFailed => "codec_thread_failed",
+            Self::Stopping => "stopping",
+            Self::TimedOut(_) => "timed_out",
+            Self::TlsNotOffered => "tls_not_offered",
+        }
+    }
+}
+
+const fn fault_name(fault: &Fault) -> &'static str {
+    match fault {
+        Fault::AuthPacketUnexpected(_) => "auth_packet_unexpected",
+        Fault::Body(codec::Fault::BodyLongerThanDeclared { .. }) => "body_longer_than_declared",
+        Fault::Body(codec::Fault::BodyShorterThanDeclared { .. }) => "body_shorter_than_declared",
+        Fault::Body(_) => "body_corrupt",
+        Fault::GreetingVersionUnknown { .. } => "greeting_version_unknown",
+        Fault::NotMySql { .. } => "not_mysql",
+        Fault::LoginTooOld => "login_too_old",
+        Fault::LoginTooLong { .. } => "login_too_long",
+        Fault::Malformed(_) => "malformed",
+        Fault::SequenceOutOfOrder { .. } => "sequence_out_of_order",
+        Fault::PacketTooLarge { .. } => "packet_too_large",
+        _ => "protocol",
+    }
+}
+
+/// The end of a session that did not end in order.
+#[derive(Debug)]
+pub struct SessionError {
+    /// Whose leg it happened on.
+    pub side: Side,
+    /// When.
+    pub phase: Phase,
+    /// What.
+    pub cause: Cause,
+}
+
+impl SessionError {
+    /// The error that the client may see; `None` when it has been told already or is the one that left.
+    pub fn for_client(&self, server: &crate::Address) -> Option<ErrPacket> {
+        let (code, sqlstate) = match (&self.cause, self.side) {
+            (Cause::Refused(_) | Cause::ClosedEarly, Side::Client) | (Cause::Refused(_), Side::Server) => {
+                return None;
+            }
+            (Cause::CompressionRefused(error), _) => return Some(error.clone()),
+            (Cause::Io(_), Side::Client) => return None,
+            (Cause::Protocol(Fault::SequenceOutOfOrder { .. }), _) => (NET_PACKETS_OUT_OF_ORDER, b"08S01"),
+            (Cause::Protocol(Fault::Body(_)), _) => (NET_UNCOMPRESS_ERROR, b"08S01"),
+            (Cause::Protocol(Fault::PacketTooLarge { .. } | Fault::LoginTooLong { .. }), Side::Client) => {
+                (NET_PACKET_TOO_LARGE, b"08S01")
+            }
+            (Cause::TimedOut(_), Side::Client) => (NET_READ_INTERRUPTED, b"08S01"),
+            (Cause::Stopping, _) => (SERVER_SHUTDOWN, b"08S01"),
+            (Cause::BufferMemoryExhausted | Cause::CodecThreadFailed, _) => (OUT_OF_RESOURCES, b"HY000"),
+            (_, Side::Client) => (HANDSHAKE_ERROR, b"08S01"),
+            (_, Side::Server) if self.phase == Phase::Command => return None,
+            (_, Side::Server) => (CONN_HOST_ERROR, b"HY000"),
+        };
+        let message = match self.side {
+            Side::Client => format!("wirepress: {} ({})", self.advice(), self.phase.name()),
+            Side::Server => format!("wirepress can't use the MySQL server at '{server}': {}", self.advice()),
+        };
+        Some(ErrPacket::new(code, sqlstate, message))
+    }
+
+    /// The cause, and what to do about it where that isn't plain.
+    fn advice(&self) -> String {
+        match &self.cause {
+            Cause::TlsNotOffered => {
+                "TLS is not offered by this proxy; connect with --ssl-mode=DISABLED or without --ssl"
+                    .to_owned()
+            }
+            Cause::CompressionNotOffered { .. } => {
+                format!("{}; add 'uncompressed' to --compression-algorithms of the proxy", self.cause)
+            }
+            Cause::Protocol(Fault::AuthPacketUnexpected(_)) => {
+                format!("{}; without --server-public-key-path the client takes the proxy's key", self.cause)
+            }
+            cause => cause.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for SessionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} leg, {} phase: {}", self.side, self.phase.name(), self.cause)
+    }
+}
+
+/// ER_HANDSHAKE_ERROR.
+const HANDSHAKE_ERROR: u16 = 1043;
+/// ER_SERVER_SHUTDOWN.
+const SERVER_SHUTDOWN: u16 = 1053;
+/// ER_OUT_OF_RESOURCES.
+const OUT_OF_RESOURCES: u16 = 1041;
+/// ER_NET_PACKET_TOO_LARGE.
+const NET_PACKET_TOO_LARGE: u16 = 1153;
+/// ER_NET_PACKETS_OUT_OF_ORDER.
+const NET_PACKETS_OUT_OF_ORDER: u16 = 1156;
+/// ER_NET_UNCOMPRESS_ERROR.
+const NET_UNCOMPRESS_ERROR: u16 = 1157;
+/// ER_NET_READ_INTERRUPTED.
+const NET_READ_INTERRUPTED: u16 = 1159;
+/// CR_CONN_HOST_ERROR, a client's own number; MySQL Router answers with it too.
+const CONN_HOST_ERROR: u16 = 2003;

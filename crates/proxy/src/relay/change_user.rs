@@ -1,0 +1,119 @@
+//! COM_CHANGE_USER between legs whose authentication must be translated.
+//!
+//! Both legs are read packet by packet, as at login, but framed if they are compressed: the exchange belongs to
+//! the command phase. Each leg's ids go on from what its peer sent.
+//!
+//! Invariants: runs only when no reply is due; every buffer that held a password is wiped.
+//! Not here: COM_CHANGE_USER between legs that are alike, which passes like any command.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll, ready};
+
+use tokio::time::timeout;
+use wire::connect::auth::Exchange;
+use wire::connect::change_user;
+use wire::{Direction, Side};
+use zeroize::Zeroizing;
+
+use super::half_pipe::HalfPipe;
+use super::{Relay, append};
+use crate::connect::exchange::{self, Packets};
+use crate::leg::Leg;
+use crate::worker::Worker;
+use crate::{Cause, Phase, SessionError};
+
+/// A relay whose legs are read packet by packet.
+struct Turns<'r, 'w> {
+    relay: &'r mut Relay<'w>,
+    /// Next packet and frame id by leg.
+    client_ids: (u8, u8),
+    server_ids: (u8, u8),
+}
+
+impl Relay<'_> {
+    /// Carries the command and its exchange to the server's OK or ERR.
+    pub(super) async fn change_user(&mut self) -> Result<(), SessionError> {
+        let own_key = std::sync::Arc::clone(&self.worker.shared.own_key);
+        let (client_secure, server_secure) = (self.client.is_secure(), self.server.is_secure());
+        let nonce = self.nonce.clone();
+        let mut turns = Turns { relay: self, client_ids: (0, 0), server_ids: (0, 0) };
+        let command = turns.read(Side::Client).await?;
+        let plugin = change_user::auth_plugin(&command).unwrap_or_default().to_vec();
+        turns.write(Side::Server, &command).await?;
+        let mut exchange = Exchange::new(client_secure, server_secure, plugin, nonce);
+        // After a refusal the server closes, or lets the session go on as it was: it says which.
+        exchange::run(&mut exchange, &mut turns, &own_key).await.map(drop)
+    }
+}
+
+impl Packets for Turns<'_, '_> {
+    async fn read(&mut self, side: Side) -> Result<Zeroizing<Vec<u8>>, SessionError> {
+        let limit = self.relay.worker.shared.config.net_read_timeout;
+        let read = timeout(limit, poll_fn(|cx| self.poll_packet(cx, side))).await;
+        read.unwrap_or_else(|_| {
+            Err(SessionError { side, phase: Phase::Command, cause: Cause::TimedOut(limit.as_secs()) })
+        })
+    }
+
+    async fn read_either(&mut self) -> Result<(Side, Zeroizing<Vec<u8>>), SessionError> {
+        poll_fn(|cx| {
+            for side in [Side::Server, Side::Client] {
+                if let Poll::Ready(payload) = self.poll_packet(cx, side) {
+                    return Poll::Ready(payload.map(|payload| (side, payload)));
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    async fn write(&mut self, side: Side, payload: &[u8]) -> Result<(), SessionError> {
+        let (ids, half, direction) = match side {
+            Side::Client => (&mut self.client_ids, &mut self.relay.to_client, Direction::ToClient),
+            Side::Server => (&mut self.server_ids, &mut self.relay.to_server, Direction::ToServer),
+        };
+        append(half, side, *ids, payload, self.relay.worker)?;
+        *ids = (ids.0.wrapping_add(1), ids.1.wrapping_add(1));
+        self.relay.deliver(direction).await
+    }
+}
+
+impl Turns<'_, '_> {
+    fn poll_packet(
+        &mut self,
+        cx: &mut Context<'_>,
+        side: Side,
+    ) -> Poll<Result<Zeroizing<Vec<u8>>, SessionError>> {
+        let Relay { client, server, to_server, to_client, worker, .. } = &mut *self.relay;
+        let (half, source, ids) = match side {
+            Side::Client => (to_server, client, &mut self.client_ids),
+            Side::Server => (to_client, server, &mut self.server_ids),
+        };
+        let (payload, next) = ready!(poll_next(cx, half, source, worker))?;
+        *ids = next;
+        Poll::Ready(Ok(payload))
+    }
+}
+
+/// A payload, and the packet and frame id that follow it on its leg.
+type NextPacket = (Zeroizing<Vec<u8>>, (u8, u8));
+
+/// The next whole packet of a half-pipe's source.
+fn poll_next(
+    cx: &mut Context<'_>,
+    half: &mut HalfPipe,
+    source: &mut Leg,
+    worker: &Worker,
+) -> Poll<Result<NextPacket, SessionError>> {
+    loop {
+        if let Some((header, payload)) = half.take_packet() {
+            let next = match &half.unpacker {
+                // On a framed leg both counters follow the frame's.
+                Some(unpacker) => unpacker.last_id.wrapping_add(1),
+                None => header.sequence_id.wrapping_add(1),
+            };
+            return Poll::Ready(Ok((payload, (next, next))));
+        }
+        ready!(half.poll_fill(cx, source, worker))?;
+    }
+}

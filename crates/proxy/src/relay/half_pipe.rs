@@ -1,0 +1,435 @@
+//! One direction of a relay.
+//!
+//! ```text
+//! read -> [unpack] -> find packets, renumber -> [pack] -> write
+//! ```
+//! A leg without frames gets every byte at once. Towards a framed leg complete packets are collected while the
+//! source has more, and go out when the source would block, when the frame is full, or when it must end; never
+//! on a timer.
+//!
+//! Invariants: nothing is read while something waits to be written, so a slow reader holds back its writer;
+//! an idle half-pipe holds no buffer; no more than about a millisecond of codec work between two pauses.
+//! Not here: frames' contents (`unpacker`, `packer`), both directions together (`super`).
+
+use std::task::{Context, Poll, ready};
+
+use codec::Algorithm;
+use wire::conversation::Conversation;
+use wire::scanner::{Scanner, Step};
+use wire::{Direction, Side, command, packet};
+use zeroize::Zeroizing;
+
+use super::packer::{Packer, Pass};
+use super::unpacker::{Unpacked, Unpacker};
+use crate::buffer::{BUFFER_LEN, Buffer};
+use crate::leg::Leg;
+use crate::worker::Worker;
+use crate::{Cause, Phase, SessionError, Traffic};
+
+pub(super) struct HalfPipe {
+    direction: Direction,
+    pub(super) unpacker: Option<Unpacker>,
+    pub(super) packer: Option<Packer>,
+    scanner: Scanner,
+    /// Packets, as on a plain leg.
+    pub(super) inner: Buffer,
+    /// Bytes at the start of `inner` whose packets were begun.
+    scanned_len: usize,
+    source_ended: bool,
+    /// A COM_CHANGE_USER shall stop the scan: the legs' authentication must be translated.
+    stops_at_change_user: bool,
+    pub(super) traffic: Traffic,
+    worked_len: usize,
+    /// The last poll ended because the source had nothing more.
+    pub(super) awaits_source: bool,
+}
+
+/// Why a half-pipe rests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// The source ended and everything was delivered.
+    Ended,
+    /// A COM_CHANGE_USER is next.
+    ChangeUser,
+}
+
+enum Scanned {
+    NeedMore,
+    /// A frame was made.
+    Emitted,
+    ChangeUser,
+}
+
+impl HalfPipe {
+    pub(super) fn new(direction: Direction, unpacker: Option<Unpacker>, packer: Option<Packer>) -> Self {
+        Self {
+            direction,
+            unpacker,
+            packer,
+            scanner: Scanner::new(direction),
+            inner: Buffer::default(),
+            scanned_len: 0,
+            source_ended: false,
+            stops_at_change_user: false,
+            traffic: Traffic::default(),
+            worked_len: 0,
+            awaits_source: false,
+        }
+    }
+
+    /// Makes the scan stop before a COM_CHANGE_USER.
+    pub(super) fn stop_at_change_user(&mut self) {
+        self.stops_at_change_user = true;
+    }
+
+    /// Bytes that the peer sent before the relay started.
+    pub(super) fn feed(&mut self, bytes: &[u8], worker: &Worker) {
+        if !bytes.is_empty() {
+            self.source_buffer().appending(bytes.len(), &worker.spare).extend_from_slice(bytes);
+            self.count_plain(bytes.len());
+        }
+    }
+
+    /// Whether a packet or frame of the source has begun and is not complete.
+    pub(super) fn is_inside_unit(&self) -> bool {
+        self.scanner.is_inside_packet()
+            || self.inner.len() > self.scanned_len
+            || self.unpacker.as_ref().is_some_and(Unpacker::is_inside_frame)
+    }
+
+    /// Whether the destination has received a part of a packet or frame.
+    pub(super) fn destination_is_inside_unit(&self) -> bool {
+        match &self.packer {
+            Some(packer) => packer.is_inside_frame(),
+            None => self.scanner.is_inside_packet(),
+        }
+    }
+
+    /// Moves bytes until the source or the destination blocks.
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        source: &mut Leg,
+        destination: &mut Leg,
+        conversation: &mut Conversation,
+        worker: &Worker,
+    ) -> Poll<Result<Rest, SessionError>> {
+        self.awaits_source = false;
+        loop {
+            ready!(self.poll_deliver(cx, destination, worker))?;
+            if let Some(packer) = &mut self.packer
+                && packer.has_job()
+            {
+                ready!(packer.poll_job(cx, worker, &mut self.traffic)).map_err(|cause| self.failed(cause))?;
+                continue;
+            }
+            if self.worked_len > WORK_LEN_MAX {
+                self.worked_len = 0;
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            match self.scan(conversation, worker).map_err(|cause| self.failed(cause))? {
+                Scanned::Emitted => continue,
+                Scanned::ChangeUser if self.flush(conversation, worker)? || self.scanned_len > 0 => continue,
+                Scanned::ChangeUser => return Poll::Ready(Ok(Rest::ChangeUser)),
+                Scanned::NeedMore if self.packer.is_none() && self.scanned_len > 0 => continue,
+                Scanned::NeedMore => {}
+            }
+            if ready!(self.poll_unpack(cx, conversation, worker))? {
+                continue;
+            }
+            if self.source_ended {
+                if self.flush(conversation, worker)? || self.deliver_rest_at_end() {
+                    continue;
+                }
+                return Poll::Ready(Ok(Rest::Ended));
+            }
+            if self.direction == Direction::ToServer && conversation.is_full() {
+                return Poll::Pending; // Woken by the other direction, which completes replies.
+            }
+            match self.poll_read(cx, source, worker) {
+                Poll::Ready(result) => result?,
+                Poll::Pending if self.flush(conversation, worker)? => {}
+                Poll::Pending => {
+                    self.awaits_source = true;
+                    self.release(worker);
+                    return Poll::Pending;
+                }
+            }
+        }
+    }
+
+    /// Writes what is ready.
+    pub(super) fn poll_deliver(
+        &mut self,
+        cx: &mut Context<'_>,
+        destination: &mut Leg,
+        worker: &Worker,
+    ) -> Poll<Result<(), SessionError>> {
+        let side = self.destination();
+        let lost = |error: std::io::Error| SessionError { side, phase: Phase::Command, cause: error.into() };
+        if let Some(packer) = &mut self.packer {
+            while !packer.output.is_empty() {
+                let len = ready!(destination.poll_write(cx, packer.output.waiting())).map_err(lost)?;
+                packer.output.consume(len);
+            }
+            packer.output.release(&worker.spare);
+            return Poll::Ready(Ok(()));
+        }
+        while self.scanned_len > 0 {
+            let bytes = self.inner.waiting().get(..self.scanned_len).unwrap_or_default();
+            let len = ready!(destination.poll_write(cx, bytes)).map_err(lost)?;
+            self.inner.consume(len);
+            self.scanned_len -= len;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Follows the packets in `inner`.
+    fn scan(&mut self, conversation: &mut Conversation, worker: &Worker) -> Result<Scanned, Cause> {
+        loop {
+            if self.scanner.is_inside_packet() {
+                if !self.skip(conversation, worker)? {
+                    return Ok(Scanned::NeedMore);
+                }
+                if self.packer.as_ref().is_some_and(|packer| !packer.output.is_empty() || packer.has_job()) {
+                    return Ok(Scanned::Emitted);
+                }
+                continue;
+            }
+            let scanned_len = self.scanned_len;
+            let rest = self.inner.waiting_mut().get_mut(scanned_len..).unwrap_or_default();
+            if self.stops_at_change_user
+                && rest.get(packet::HEADER_LEN) == Some(&command::COM_CHANGE_USER)
+                && conversation.awaits_command()
+            {
+                return Ok(Scanned::ChangeUser);
+            }
+            let Step::Begin { len, plan, renumbered } = self.scanner.begin(rest, conversation)? else {
+                return self.pass_whole_frame(conversation, worker);
+            };
+            if let Some(packer) = &mut self.packer {
+                let mut pass = Pass {
+                    inner: &mut self.inner,
+                    conversation,
+                    worker,
+                    traffic: &mut self.traffic,
+                    worked_len: &mut self.worked_len,
+                };
+                let emitted_len = packer.begin_packet(plan, len, renumbered, &mut pass)?;
+                self.scanned_len -= emitted_len;
+                if emitted_len > 0 {
+                    return Ok(Scanned::Emitted);
+                }
+            }
+        }
+    }
+
+    /// Nothing more can be begun. A frame of the peer's that can pass as it is goes at once.
+    fn pass_whole_frame(
+        &mut self,
+        conversation: &mut Conversation,
+        worker: &Worker,
+    ) -> Result<Scanned, Cause> {
+        let inner_len = self.inner.len();
+        let whole = self.packer.as_ref().is_some_and(|packer| packer.holds_whole_body(inner_len));
+        Ok(if whole && self.emit(conversation, worker)? { Scanned::Emitted } else { Scanned::NeedMore })
+    }
+
+    /// Walks on in the packet that has begun; says whether it ended.
+    fn skip(&mut self, conversation: &mut Conversation, worker: &Worker) -> Result<bool, Cause> {
+        let Some(packer) = &mut self.packer else {
+            let (len, ended) = self.scanner.skip(self.inner.len() - self.scanned_len);
+            self.scanned_len += len;
+            return Ok(ended);
+        };
+        let mut pass = Pass {
+            inner: &mut self.inner,
+            conversation,
+            worker,
+            traffic: &mut self.traffic,
+            worked_len: &mut self.worked_len,
+        };
+        if packer.is_inside_frame() {
+            let len = packer.pass_stored(&mut pass);
+            let (_, ended) = self.scanner.skip(len);
+            return Ok(ended);
+        }
+        let (len, ended) = self.scanner.skip(pass.inner.len() - self.scanned_len);
+        self.scanned_len += len;
+        if ended {
+            self.scanned_len -= packer.end_packet(self.scanned_len, &mut pass)?;
+        }
+        Ok(ended)
+    }
+
+    /// Turns the source's frames into packets; says whether there are more bytes to scan.
+    fn poll_unpack(
+        &mut self,
+        cx: &mut Context<'_>,
+        conversation: &mut Conversation,
+        worker: &Worker,
+    ) -> Poll<Result<bool, SessionError>> {
+        let inside_packet = self.scanner.is_inside_packet() || self.inner.len() > self.scanned_len;
+        let Some(unpacker) = &mut self.unpacker else { return Poll::Ready(Ok(false)) };
+        let before_len = self.inner.len();
+        let step =
+            ready!(unpacker.poll_unpack(cx, &mut self.inner, inside_packet, Some(conversation), worker));
+        match step.map_err(|cause| self.failed(cause))? {
+            Unpacked::NeedMore => Poll::Ready(Ok(false)),
+            Unpacked::Grew { body, worked_len } => {
+                self.worked_len += worked_len;
+                self.traffic.plain_len += (self.inner.len() - before_len) as u64;
+                if let Some(packer) = &mut self.packer {
+                    packer.inner_grew(body.filter(|_| before_len == 0));
+                }
+                Poll::Ready(Ok(true))
+            }
+        }
+    }
+
+    /// `emit`, with the place of what may go wrong.
+    fn flush(&mut self, conversation: &mut Conversation, worker: &Worker) -> Result<bool, SessionError> {
+        self.emit(conversation, worker).map_err(|cause| self.failed(cause))
+    }
+
+    /// Makes a frame of the complete packets that wait; says whether there were any.
+    fn emit(&mut self, conversation: &mut Conversation, worker: &Worker) -> Result<bool, Cause> {
+        let Some(packer) = &mut self.packer else { return Ok(false) };
+        if !packer.has_complete_packets() {
+            return Ok(false);
+        }
+        let before_len = self.inner.len();
+        let mut pass = Pass {
+            inner: &mut self.inner,
+            conversation,
+            worker,
+            traffic: &mut self.traffic,
+            worked_len: &mut self.worked_len,
+        };
+        packer.emit(&mut pass)?;
+        self.scanned_len -= before_len - self.inner.len();
+        if self.scanner.is_inside_packet() {
+            // It had begun as a part of the frame that just went.
+            packer.begin_frame(0, conversation);
+        }
+        Ok(true)
+    }
+
+    /// At the source's end a plain leg gets what is left, as it is; says whether there was any.
+    fn deliver_rest_at_end(&mut self) -> bool {
+        if self.packer.is_some() || self.inner.is_empty() {
+            return false;
+        }
+        self.scanned_len = self.inner.len();
+        true
+    }
+
+    /// Reads once; 0 bytes are the source's end.
+    pub(super) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        source: &mut Leg,
+        worker: &Worker,
+    ) -> Poll<Result<(), SessionError>> {
+        let side = self.direction.source();
+        let buffer = self.source_buffer().appending(READ_ROOM_LEN, &worker.spare);
+        let len = ready!(source.poll_read(cx, buffer)).map_err(|error| SessionError {
+            side,
+            phase: Phase::Command,
+            cause: error.into(),
+        })?;
+        if len == 0 {
+            self.source_ended = true;
+        }
+        self.count_plain(len);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Appends one packet of the proxy's own to what is delivered to a plain leg.
+    pub(super) fn append_own(&mut self, sequence_id: u8, payload: &[u8], worker: &Worker) {
+        let mut bytes = self.inner.take();
+        let rest = bytes.split_off(self.scanned_len);
+        packet::split(payload, sequence_id, &mut bytes);
+        self.scanned_len = bytes.len();
+        let inner = self.inner.appending(bytes.len() + rest.len(), &worker.spare);
+        inner.extend_from_slice(&bytes);
+        inner.extend_from_slice(&rest);
+    }
+
+    /// Takes the packet at the start of `inner` out, if it is whole and nothing waits before it.
+    pub(super) fn take_packet(&mut self) -> Option<(packet::Header, Zeroizing<Vec<u8>>)> {
+        let bytes = self.inner.waiting();
+        let header = packet::Header::parse(bytes).filter(|_| self.scanned_len == 0)?;
+        let end = packet::HEADER_LEN + header.payload_len;
+        let payload = Zeroizing::new(bytes.get(packet::HEADER_LEN..end)?.to_vec());
+        self.inner.waiting_mut().get_mut(..end)?.fill(0);
+        self.inner.consume(end);
+        Some((header, payload))
+    }
+
+    /// Takes more of the source in without following it: for exchanges that are read packet by packet.
+    pub(super) fn poll_fill(
+        &mut self,
+        cx: &mut Context<'_>,
+        source: &mut Leg,
+        worker: &Worker,
+    ) -> Poll<Result<(), SessionError>> {
+        if let Some(unpacker) = &mut self.unpacker {
+            let step = ready!(unpacker.poll_unpack(cx, &mut self.inner, false, None, worker));
+            if let Unpacked::Grew { .. } = step.map_err(|cause| self.failed(cause))? {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        ready!(self.poll_read(cx, source, worker))?;
+        if self.source_ended {
+            return Poll::Ready(Err(self.failed(Cause::ClosedEarly)));
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn count_plain(&mut self, len: usize) {
+        if self.unpacker.is_none() {
+            self.traffic.plain_len += len as u64;
+        }
+    }
+
+    fn source_buffer(&mut self) -> &mut Buffer {
+        match &mut self.unpacker {
+            Some(unpacker) => &mut unpacker.raw,
+            None => &mut self.inner,
+        }
+    }
+
+    fn release(&mut self, worker: &Worker) {
+        self.inner.release(&worker.spare);
+        if let Some(unpacker) = &mut self.unpacker {
+            unpacker.raw.release(&worker.spare);
+        }
+    }
+
+    pub(super) const fn source_ended(&self) -> bool {
+        self.source_ended
+    }
+
+    const fn destination(&self) -> Side {
+        match self.direction {
+            Direction::ToServer => Side::Server,
+            Direction::ToClient => Side::Client,
+        }
+    }
+
+    const fn failed(&self, cause: Cause) -> SessionError {
+        SessionError { side: self.direction.source(), phase: Phase::Command, cause }
+    }
+}
+
+/// A framed half-pipe of this algorithm, or none.
+pub(super) fn framed<T>(algorithm: Algorithm, make: impl FnOnce(Algorithm) -> T) -> Option<T> {
+    algorithm.is_framed().then(|| make(algorithm))
+}
+
+/// Codec work between two pauses: about a millisecond at the levels that run on a worker.
+const WORK_LEN_MAX: usize = 128 << 10;
+/// Least room for a read; a fresh buffer has all of it.
+const READ_ROOM_LEN: usize = BUFFER_LEN / 2;

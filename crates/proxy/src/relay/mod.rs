@@ -1,0 +1,261 @@
+//! Both directions of an authenticated session, until one side ends it.
+//!
+//! ```text
+//! client leg -> half-pipe to_server -> server leg
+//! client leg <- half-pipe to_client <- server leg        both share one conversation
+//! ```
+//! Invariants: starts only from [`Authenticated`]; a fault ends the session at once, with an ERR packet where
+//! the client stands between two packets.
+//! Not here: one direction's steps (`half_pipe`).
+
+mod change_user;
+mod half_pipe;
+mod packer;
+#[cfg(test)]
+mod tests;
+mod unpacker;
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use half_pipe::{HalfPipe, Rest, framed};
+use packer::Packer;
+use tokio::time::{Instant, Sleep, sleep_until};
+use unpacker::Unpacker;
+use wire::conversation::Conversation;
+use wire::response::ErrPacket;
+use wire::{Direction, Side};
+
+use crate::connect::{Authenticated, FramedLeg};
+use crate::leg::Leg;
+use crate::worker::Worker;
+use crate::{Cause, Phase, SessionError, Traffic};
+
+/// A running session's two legs.
+pub(crate) struct Relay<'a> {
+    client: Leg,
+    server: Leg,
+    to_server: HalfPipe,
+    to_client: HalfPipe,
+    conversation: Conversation,
+    worker: &'a Worker,
+    nonce: Vec<u8>,
+    /// Bytes that the legs had carried when the relay began: received and sent, client's and server's.
+    login_lens: [u64; 4],
+    server_was_shut: bool,
+    stall: Option<Stall>,
+}
+
+/// A wait for the rest of a packet or frame.
+struct Stall {
+    side: Side,
+    /// Bytes received from that side when the wait began.
+    received_len: u64,
+    deadline: Pin<Box<Sleep>>,
+}
+
+enum Event {
+    ServerEnded,
+    ChangeUser,
+}
+
+impl<'a> Relay<'a> {
+    pub(crate) fn new(legs: Authenticated, worker: &'a Worker) -> Self {
+        let Authenticated { client, server, agreed, client_packet_len_max, nonce, .. } = legs;
+        let login_lens = [&client.leg, &server.leg].map(|leg| [leg.received_len, leg.sent_len]);
+        let [[client_received, client_sent], [server_received, server_sent]] = login_lens;
+        let same = client.algorithm == server.algorithm;
+        let unpacker =
+            |side, leg: &FramedLeg| framed(leg.algorithm, |algorithm| Unpacker::new(side, algorithm, same));
+        let packer = |side, leg: &FramedLeg, packet_len_max| {
+            framed(leg.algorithm, |algorithm| Packer::new(side, algorithm, leg.level, packet_len_max))
+        };
+        let client_max = usize::try_from(client_packet_len_max).unwrap_or(usize::MAX);
+        let mut to_server = HalfPipe::new(
+            Direction::ToServer,
+            unpacker(Side::Client, &client),
+            packer(Side::Server, &server, UNKNOWN),
+        );
+        let mut to_client = HalfPipe::new(
+            Direction::ToClient,
+            unpacker(Side::Server, &server),
+            packer(Side::Client, &client, client_max),
+        );
+        to_server.feed(&client.received, worker);
+        to_client.feed(&server.received, worker);
+        if client.leg.is_secure() != server.leg.is_secure() {
+            to_server.stop_at_change_user();
+        }
+        Self {
+            conversation: Conversation::new(agreed, client.algorithm.is_framed()),
+            client: client.leg,
+            server: server.leg,
+            to_server,
+            to_client,
+            worker,
+            nonce,
+            login_lens: [client_received, client_sent, server_received, server_sent],
+            server_was_shut: false,
+            stall: None,
+        }
+    }
+
+    /// Relays until the server's end, or a fault.
+    pub(crate) async fn run(&mut self) -> Result<(), SessionError> {
+        loop {
+            match poll_fn(|cx| self.poll(cx)).await? {
+                Event::ServerEnded => break,
+                Event::ChangeUser => self.change_user().await?,
+            }
+        }
+        let in_order = self.conversation.client_quits() || self.to_server.source_ended();
+        if !in_order && self.conversation.in_flight() > 0 {
+            return Err(SessionError {
+                side: Side::Server,
+                phase: Phase::Command,
+                cause: Cause::ClosedEarly,
+            });
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, SessionError>> {
+        loop {
+            let Self { client, server, to_server, to_client, conversation, worker, .. } = self;
+            if to_client.poll(cx, server, client, conversation, worker)?.is_ready() {
+                return Poll::Ready(Ok(Event::ServerEnded));
+            }
+            let was_full = conversation.is_full();
+            if !self.server_was_shut {
+                match to_server.poll(cx, client, server, conversation, worker)? {
+                    Poll::Ready(Rest::Ended) => {
+                        self.server_was_shut = true;
+                        // It may have gone already, which the other direction will tell.
+                        if let Poll::Ready(Err(error)) = server.poll_shutdown(cx) {
+                            tracing::debug!(%error, "the server's socket could not be shut");
+                        }
+                    }
+                    Poll::Ready(Rest::ChangeUser) if conversation.in_flight() == 0 => {
+                        return Poll::Ready(Ok(Event::ChangeUser));
+                    }
+                    Poll::Ready(Rest::ChangeUser) | Poll::Pending => {}
+                }
+            }
+            if was_full && !self.conversation.is_full() {
+                continue; // Replies came since the client was last held back.
+            }
+            return self.poll_stall(cx);
+        }
+    }
+
+    /// A peer that stops in the middle of a packet or frame is waited for only so long.
+    fn poll_stall(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, SessionError>> {
+        let Some((side, received_len)) = self.waits_inside_unit() else {
+            self.stall = None;
+            return Poll::Pending;
+        };
+        let limit = self.worker.shared.config.net_read_timeout;
+        let stall = match &mut self.stall {
+            Some(stall) if stall.side == side && stall.received_len == received_len => stall,
+            slot => {
+                let deadline = Box::pin(sleep_until(Instant::now() + limit));
+                slot.insert(Stall { side, received_len, deadline })
+            }
+        };
+        if stall.deadline.as_mut().poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        let waits_for_memory = [&self.to_server, &self.to_client]
+            .iter()
+            .any(|half| half.unpacker.as_ref().is_some_and(Unpacker::waits_for_memory));
+        let cause =
+            if waits_for_memory { Cause::BufferMemoryExhausted } else { Cause::TimedOut(limit.as_secs()) };
+        Poll::Ready(Err(SessionError { side, phase: Phase::Command, cause }))
+    }
+
+    /// The side whose packet or frame is incomplete, where that holds memory or hides the client from the
+    /// server's own deadline; and how much it has sent.
+    fn waits_inside_unit(&self) -> Option<(Side, u64)> {
+        let waits_for_memory =
+            |half: &HalfPipe| half.unpacker.as_ref().is_some_and(Unpacker::waits_for_memory);
+        let (to_server, to_client) = (&self.to_server, &self.to_client);
+        let has_frames = to_server.unpacker.is_some() || to_server.packer.is_some();
+        if has_frames
+            && (waits_for_memory(to_server) || (to_server.awaits_source && to_server.is_inside_unit()))
+        {
+            return Some((Side::Client, self.client.received_len));
+        }
+        let holds_memory = to_client.unpacker.as_ref().is_some_and(Unpacker::holds_reservation);
+        if waits_for_memory(to_client)
+            || (holds_memory && to_client.awaits_source && to_client.is_inside_unit())
+        {
+            return Some((Side::Server, self.server.received_len));
+        }
+        None
+    }
+
+    /// Sends an error to the client, if it stands between two packets.
+    pub(crate) async fn tell_client(&mut self, error: &ErrPacket) -> Result<(), SessionError> {
+        if self.to_client.destination_is_inside_unit() {
+            return Ok(());
+        }
+        let ids = self.conversation.error_ids();
+        self.append_to_client(ids, &error.build())?;
+        self.deliver(Direction::ToClient).await
+    }
+
+    /// Ends the client's leg so that it sees the last bytes.
+    pub(crate) async fn close(self) {
+        self.client.linger().await;
+    }
+
+    /// What was carried since the login: to the server, to the client.
+    pub(crate) fn traffic(&self) -> [Traffic; 2] {
+        let [client_received, client_sent, server_received, server_sent] = self.login_lens;
+        let mut to_server = self.to_server.traffic;
+        to_server.client_leg_len = self.client.received_len - client_received;
+        to_server.server_leg_len = self.server.sent_len - server_sent;
+        let mut to_client = self.to_client.traffic;
+        to_client.client_leg_len = self.client.sent_len - client_sent;
+        to_client.server_leg_len = self.server.received_len - server_received;
+        [to_server, to_client]
+    }
+
+    fn append_to_client(&mut self, ids: (u8, u8), payload: &[u8]) -> Result<(), SessionError> {
+        append(&mut self.to_client, Side::Client, ids, payload, self.worker)
+    }
+
+    async fn deliver(&mut self, direction: Direction) -> Result<(), SessionError> {
+        let Self { client, server, to_server, to_client, worker, .. } = self;
+        let (half, destination) = match direction {
+            Direction::ToServer => (to_server, server),
+            Direction::ToClient => (to_client, client),
+        };
+        poll_fn(|cx| half.poll_deliver(cx, destination, worker)).await
+    }
+}
+
+/// Appends a packet of the proxy's own to what a half-pipe delivers to `side`.
+fn append(
+    half: &mut HalfPipe,
+    side: Side,
+    ids: (u8, u8),
+    payload: &[u8],
+    worker: &Worker,
+) -> Result<(), SessionError> {
+    match &mut half.packer {
+        Some(packer) => packer.append_own(ids, payload, worker).map_err(|cause| SessionError {
+            side,
+            phase: Phase::Command,
+            cause,
+        }),
+        None => {
+            half.append_own(ids.0, payload, worker);
+            Ok(())
+        }
+    }
+}
+
+/// The server's `max_allowed_packet` is not told at login.
+const UNKNOWN: usize = 0;

@@ -1,0 +1,309 @@
+//! The framed destination of a half-pipe: packets in, frames out.
+//!
+//! ```text
+//! inner   | packet | packet | packet ...       complete packets share a frame up to `shared_len_max`
+//!         | large packet ..................|   alone: one frame, or two if it doesn't fit
+//! ```
+//! Invariants: a frame of several packets ends at a packet's end; a packet crosses in at most two frames and is
+//! never cut inside its header (Connector/Python's pure mode reads no more); never an empty frame, never one of
+//! 0xFFFFFF bytes; a frame under 50 bytes or that doesn't shrink goes stored.
+//! Not here: ids of packets (`wire::conversation`), the flush rule (`half_pipe`).
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use codec::{Algorithm, Contexts};
+use tokio::task::JoinHandle;
+use wire::conversation::{Conversation, Plan};
+use wire::limits::{FRAME_LEN_MAX, SHARED_FRAME_LEN_MAX, SHARED_FRAME_LEN_UNKNOWN};
+use wire::{Fault, Side, frame};
+
+use crate::budget::Reservation;
+use crate::buffer::Buffer;
+use crate::worker::Worker;
+use crate::{Cause, Traffic};
+
+pub(super) struct Packer {
+    side: Side,
+    algorithm: Algorithm,
+    level: u8,
+    /// Longest frame of several packets, bytes.
+    shared_len_max: usize,
+    pub(super) output: Buffer,
+    /// Ids of the frame that is being filled; the second is of a packet that needs two.
+    frame_ids: [u8; 2],
+    /// Bytes of complete packets at the start of the inner stream.
+    complete_len: usize,
+    /// The packet that has begun ends its frame.
+    ends_frame: bool,
+    /// A packet of the frame was renumbered, so its packed form can't be forwarded.
+    renumbered: bool,
+    /// The inner stream holds exactly what this body of the peer's holds.
+    body: Option<Vec<u8>>,
+    large: Option<Large>,
+    job: Option<JoinHandle<Result<Encoded, Fault>>>,
+}
+
+/// A packet too long to share a frame.
+enum Large {
+    /// It is collected, to be packed.
+    Collected(#[expect(dead_code, reason = "held for its drop")] Option<Reservation>),
+    /// There is no memory for it: it passes stored.
+    Stored(Stored),
+}
+
+/// The frames of a packet that passes stored.
+struct Stored {
+    /// Lengths of the frames that were not announced yet.
+    due: [usize; 2],
+    /// Bytes until the announced frame's end.
+    left: usize,
+}
+
+struct Encoded {
+    bytes: Vec<u8>,
+    packed: u64,
+    stored: u64,
+}
+
+impl Packer {
+    /// `packet_len_max`: the receiver's limit, 0 when unknown.
+    pub(super) fn new(side: Side, algorithm: Algorithm, level: u8, packet_len_max: usize) -> Self {
+        let shared_len_max = match packet_len_max {
+            0 => SHARED_FRAME_LEN_UNKNOWN,
+            known => (known / 2).saturating_sub(1).clamp(LEAST_SHARED_LEN, SHARED_FRAME_LEN_MAX),
+        };
+        Self {
+            side,
+            algorithm,
+            level,
+            shared_len_max: shared_len_max.min(TARGET_LEN),
+            output: Buffer::default(),
+            frame_ids: [0; 2],
+            complete_len: 0,
+            ends_frame: false,
+            renumbered: false,
+            body: None,
+            large: None,
+            job: None,
+        }
+    }
+
+    /// Whether complete packets wait for their frame.
+    pub(super) const fn has_complete_packets(&self) -> bool {
+        self.complete_len > 0
+    }
+
+    /// Whether a stored frame has been announced whose bytes have not all come.
+    pub(super) const fn is_inside_frame(&self) -> bool {
+        matches!(self.large, Some(Large::Stored(_)))
+    }
+
+    /// The inner stream grew. `body` is what it now holds as a whole, packed by the peer.
+    pub(super) fn inner_grew(&mut self, body: Option<Vec<u8>>) {
+        self.body = body;
+    }
+
+    /// A packet of `len` bytes begins behind the `complete_len` bytes that wait. Returns how many bytes at the
+    /// start of `inner` became a frame.
+    pub(super) fn begin_packet(
+        &mut self,
+        plan: Plan,
+        len: usize,
+        renumbered: bool,
+        pass: &mut Pass<'_>,
+    ) -> Result<usize, Cause> {
+        let is_large = len > self.shared_len_max;
+        let mut emitted_len = 0;
+        if self.complete_len > 0
+            && (plan.starts_frame || is_large || self.complete_len + len > self.shared_len_max)
+        {
+            emitted_len = self.complete_len;
+            self.emit(pass)?;
+        }
+        if self.complete_len == 0 {
+            self.begin_frame(len, pass.conversation);
+        }
+        self.renumbered |= renumbered;
+        self.ends_frame = plan.ends_frame || is_large;
+        if is_large {
+            // Collected and packed together: the packet, and at worst as much again.
+            self.large = Some(match pass.worker.shared.budget.try_reserve(2 * len) {
+                None if self.body.is_none() => {
+                    let first_len = len.min(FRAME_LEN_MAX);
+                    Large::Stored(Stored { due: [first_len, len - first_len], left: 0 })
+                }
+                reservation => Large::Collected(reservation),
+            });
+        }
+        Ok(emitted_len)
+    }
+
+    /// Moves on what `inner` holds of a packet that passes stored. Returns how many bytes that was.
+    pub(super) fn pass_stored(&mut self, pass: &mut Pass<'_>) -> usize {
+        let Some(Large::Stored(stored)) = &mut self.large else { return 0 };
+        let mut passed_len = 0;
+        loop {
+            if stored.left == 0 {
+                let [next_len, after_len] = stored.due;
+                if next_len == 0 {
+                    self.large = None;
+                    return passed_len;
+                }
+                *stored = Stored { due: [after_len, 0], left: next_len };
+                let sequence_id = self.frame_ids[0];
+                self.frame_ids[0] = self.frame_ids[1];
+                let header = frame::Header { packed_len: next_len, sequence_id, plain_len: 0 };
+                self.output
+                    .appending(frame::HEADER_LEN, &pass.worker.spare)
+                    .extend_from_slice(&header.build());
+                pass.traffic.frames_stored += 1;
+            }
+            let len = pass.inner.len().min(stored.left);
+            if len == 0 {
+                return passed_len;
+            }
+            let bytes = pass.inner.waiting().get(..len).unwrap_or_default();
+            self.output.appending(len, &pass.worker.spare).extend_from_slice(bytes);
+            pass.inner.consume(len);
+            stored.left -= len;
+            passed_len += len;
+        }
+    }
+
+    /// The packet that had begun ended at `complete_len`. Returns how many bytes at the start of `inner` became
+    /// a frame.
+    pub(super) fn end_packet(&mut self, complete_len: usize, pass: &mut Pass<'_>) -> Result<usize, Cause> {
+        self.complete_len = complete_len;
+        if self.ends_frame && complete_len > 0 { self.emit(pass).map(|()| complete_len) } else { Ok(0) }
+    }
+
+    /// Whether the peer's own frame can go out as it is: call it when the inner stream was scanned to its end.
+    pub(super) fn holds_whole_body(&self, inner_len: usize) -> bool {
+        self.body.is_some() && self.complete_len == inner_len && !self.renumbered
+    }
+
+    /// The packet that has begun is the first of a frame.
+    pub(super) fn begin_frame(&mut self, packet_len: usize, conversation: &mut Conversation) {
+        let first = conversation.take_frame_id(self.side);
+        let second = if packet_len > FRAME_LEN_MAX { conversation.take_frame_id(self.side) } else { first };
+        self.frame_ids = [first, second];
+        self.renumbered = false;
+    }
+
+    /// Makes a frame of the complete packets.
+    pub(super) fn emit(&mut self, pass: &mut Pass<'_>) -> Result<(), Cause> {
+        let len = std::mem::take(&mut self.complete_len);
+        self.large = None;
+        let body = self.body.take();
+        let plain = pass.inner.waiting().get(..len).unwrap_or_default();
+        if let Some(body) = body
+            && len == pass.inner.len()
+            && !self.renumbered
+            && len <= FRAME_LEN_MAX
+            && !self.must_be_stored(len)
+            && Contexts::is_canonical(self.algorithm, &body, plain)
+        {
+            let header =
+                frame::Header { packed_len: body.len(), sequence_id: self.frame_ids[0], plain_len: len };
+            let output = self.output.appending(frame::HEADER_LEN + body.len(), &pass.worker.spare);
+            output.extend_from_slice(&header.build());
+            output.extend_from_slice(&body);
+            pass.traffic.frames_forwarded += 1;
+        } else if len <= codec::plain_bytes_per_ms(self.algorithm, self.level) {
+            let algorithm = if self.must_be_stored(len) { Algorithm::Uncompressed } else { self.algorithm };
+            let output = self.output.appending(frame::HEADER_LEN + len, &pass.worker.spare);
+            let mut contexts = pass.worker.contexts.borrow_mut();
+            let id = self.frame_ids[0];
+            let packed = frame::encode(&mut contexts, algorithm, self.level, id, plain, output);
+            if packed.map_err(Cause::Protocol)? {
+                pass.traffic.frames_packed += 1;
+            } else {
+                pass.traffic.frames_stored += 1;
+            }
+            *pass.worked_len += len;
+        } else {
+            let (algorithm, level, ids) = (self.algorithm, self.level, self.frame_ids);
+            let plain = plain.to_vec();
+            let job = pass
+                .worker
+                .shared
+                .context_pool
+                .run(move |contexts| encode_large(contexts, algorithm, level, ids, &plain));
+            self.job = Some(job);
+        }
+        pass.inner.consume(len);
+        Ok(())
+    }
+
+    /// Waits for a helper thread's frame.
+    pub(super) fn poll_job(
+        &mut self,
+        cx: &mut Context<'_>,
+        worker: &Worker,
+        traffic: &mut Traffic,
+    ) -> Poll<Result<(), Cause>> {
+        let Some(job) = &mut self.job else { return Poll::Ready(Ok(())) };
+        let done = ready!(Pin::new(job).poll(cx));
+        self.job = None;
+        let encoded = done.map_err(|_| Cause::CodecThreadFailed)?.map_err(Cause::Protocol)?;
+        self.output.appending(encoded.bytes.len(), &worker.spare).extend_from_slice(&encoded.bytes);
+        traffic.frames_packed += encoded.packed;
+        traffic.frames_stored += encoded.stored;
+        Poll::Ready(Ok(()))
+    }
+
+    pub(super) const fn has_job(&self) -> bool {
+        self.job.is_some()
+    }
+
+    /// Appends one packet as a frame of its own: for packets that the proxy itself makes.
+    pub(super) fn append_own(&mut self, ids: (u8, u8), payload: &[u8], worker: &Worker) -> Result<(), Cause> {
+        let mut plain = zeroize::Zeroizing::new(Vec::with_capacity(payload.len() + 4));
+        wire::packet::split(payload, ids.0, &mut plain);
+        let output = self.output.appending(frame::HEADER_LEN + plain.len(), &worker.spare);
+        let mut contexts = worker.contexts.borrow_mut();
+        frame::encode(&mut contexts, self.algorithm, self.level, ids.1, &plain, output)?;
+        Ok(())
+    }
+
+    /// TiDB's zlib reader loses step after a body of a multiple of 32 KiB.
+    fn must_be_stored(&self, len: usize) -> bool {
+        self.algorithm == Algorithm::Zlib && self.side == Side::Server && len.is_multiple_of(TIDB_UNLUCKY_LEN)
+    }
+}
+
+/// What a packer works with while it handles one direction's bytes.
+pub(super) struct Pass<'a> {
+    pub(super) inner: &'a mut Buffer,
+    pub(super) conversation: &'a mut Conversation,
+    pub(super) worker: &'a Worker,
+    pub(super) traffic: &'a mut Traffic,
+    /// Bytes of codec work done on this thread since the last pause.
+    pub(super) worked_len: &'a mut usize,
+}
+
+fn encode_large(
+    contexts: &mut Contexts,
+    algorithm: Algorithm,
+    level: u8,
+    ids: [u8; 2],
+    plain: &[u8],
+) -> Result<Encoded, Fault> {
+    let mut encoded = Encoded { bytes: Vec::new(), packed: 0, stored: 0 };
+    for (part, id) in plain.chunks(FRAME_LEN_MAX).zip(ids) {
+        if frame::encode(contexts, algorithm, level, id, part, &mut encoded.bytes)? {
+            encoded.packed += 1;
+        } else {
+            encoded.stored += 1;
+        }
+    }
+    Ok(encoded)
+}
+
+/// Frames of several packets are closed at this length: packing it takes a worker about a millisecond, and a
+/// larger one packs hardly better (`docs/adr/0006-frame-size.md`).
+const TARGET_LEN: usize = 128 << 10;
+/// Below this a limit is taken for a mistake: every server's least `max_allowed_packet` is 1 KiB.
+const LEAST_SHARED_LEN: usize = 511;
+const TIDB_UNLUCKY_LEN: usize = 32 << 10;

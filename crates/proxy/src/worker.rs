@@ -1,0 +1,103 @@
+//! A worker: one thread, one single-threaded runtime, its own codec contexts and spare buffers.
+//!
+//! Invariants: nothing on the path of a byte is shared between workers but the memory budget.
+//! Not here: accepting (`listener`), helper threads for long codec work (`codec_threads`).
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+
+use codec::Contexts;
+use tokio::sync::{mpsc, watch};
+use tokio::task::LocalSet;
+
+use crate::budget::Budget;
+use crate::buffer::SpareBuffers;
+use crate::codec_threads::ContextPool;
+use crate::connect::rsa::OwnKey;
+use crate::{Config, Counters, session};
+
+/// What all workers share.
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) budget: Budget,
+    pub(crate) own_key: Arc<OwnKey>,
+    pub(crate) context_pool: Arc<ContextPool>,
+    /// Becomes true when the proxy stops.
+    pub(crate) stopping: watch::Receiver<bool>,
+}
+
+/// What the sessions of one worker share.
+pub(crate) struct Worker {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) contexts: RefCell<Contexts>,
+    pub(crate) spare: SpareBuffers,
+}
+
+/// An accepted socket on its way to a worker.
+pub(crate) enum Accepted {
+    Tcp(std::net::TcpStream),
+    Unix(std::os::unix::net::UnixStream),
+}
+
+/// A worker's end that the acceptor holds.
+pub(crate) struct WorkerHandle {
+    pub(crate) accepted: mpsc::UnboundedSender<Accepted>,
+    /// Sessions that this worker serves.
+    pub(crate) load: Arc<AtomicUsize>,
+    pub(crate) thread: Option<JoinHandle<()>>,
+}
+
+impl WorkerHandle {
+    /// Starts a worker's thread.
+    pub(crate) fn start(index: usize, shared: Arc<Shared>) -> std::io::Result<Self> {
+        let (accepted, queue) = mpsc::unbounded_channel();
+        let load = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&load);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(HELPER_THREADS_MAX)
+            .thread_name(format!("helper-{index}"))
+            .build()?;
+        let thread = std::thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
+            let local = LocalSet::new();
+            local.block_on(&runtime, serve(queue, shared, counted));
+            // Sessions were told to stop; what hangs in a name lookup is not waited for.
+            runtime.shutdown_background();
+        })?;
+        Ok(Self { accepted, load, thread: Some(thread) })
+    }
+}
+
+async fn serve(mut queue: mpsc::UnboundedReceiver<Accepted>, shared: Arc<Shared>, load: Arc<AtomicUsize>) {
+    let worker =
+        Rc::new(Worker { shared, contexts: RefCell::new(Contexts::new()), spare: SpareBuffers::default() });
+    let mut sessions = tokio::task::JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = queue.recv() => match accepted {
+                Some(accepted) => {
+                    let (worker, load) = (Rc::clone(&worker), Arc::clone(&load));
+                    sessions.spawn_local(async move {
+                        session::serve(accepted, &worker).await;
+                        load.fetch_sub(1, Ordering::Relaxed);
+                    });
+                }
+                None => break,
+            },
+            Some(ended) = sessions.join_next() => {
+                if let Err(panic) = ended {
+                    load.fetch_sub(1, Ordering::Relaxed);
+                    tracing::error!(%panic, "a session died; all others go on");
+                }
+            }
+        }
+    }
+    while sessions.join_next().await.is_some() {}
+}
+
+/// Codec work on large frames and name lookups; more would only compete for the same cores.
+const HELPER_THREADS_MAX: usize = 16;
