@@ -52,7 +52,7 @@ pub fn required_with(kind: Kind, options: &Options) -> Option<RealServer> {
 pub fn root_or_skip() -> bool {
     let is_root = runs_as_root();
     if !is_root {
-        record(SKIPPED, "needs root");
+        record(SKIPPED, "want of root");
     }
     is_root
 }
@@ -60,7 +60,7 @@ pub fn root_or_skip() -> bool {
 fn runs_live(kind: Kind) -> bool {
     let skips = env::var_os("WIREPRESS_SKIP_LIVE").is_some_and(|value| value == "1");
     if skips {
-        record(SKIPPED, "WIREPRESS_SKIP_LIVE=1");
+        record(SKIPPED, "the sake of WIREPRESS_SKIP_LIVE=1");
     } else {
         record(LIVE, kind.server_program());
     }
@@ -75,13 +75,11 @@ fn record(list: &str, line: &str) {
     let thread = thread::current();
     // The test harness names each test's thread after the test; with one test thread it is the main one.
     let test = thread.name().unwrap_or("unnamed").replace("::", ".");
-    let executable = env::current_exe().unwrap_or_default();
-    let binary = executable.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    // Cargo appends a hash to the name of a test binary.
-    let binary = binary.rsplit_once('-').map_or(binary.as_str(), |(name, _)| name);
-    let directory = target_directory(&executable).join(list);
+    // Cargo tells a test its package; every package's test binary has the same name.
+    let package = env::var("CARGO_PKG_NAME").unwrap_or_else(|_| "unknown".to_owned());
+    let directory = target_directory(&env::current_exe().unwrap_or_default()).join(list);
     let written = fs::create_dir_all(&directory)
-        .and_then(|()| fs::write(directory.join(format!("{binary}.{test}")), format!("{line}\n")));
+        .and_then(|()| fs::write(directory.join(format!("{package}.{test}")), format!("{line}\n")));
     if let Err(error) = written {
         panic!("cannot record the test in {}: {error}", directory.display());
     }
