@@ -1,0 +1,54 @@
+# The words for what one does here. Each is a line or two; what is longer is a script in scripts/.
+# Not here: how it is built (Cargo.toml).
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+ARGS ?=
+FUZZ_SECONDS ?= 300
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+WIREPRESS := $(TARGET)/release/wirepress
+
+.DEFAULT_GOAL := help
+.PHONY: help build quick servers test demo fuzz bench man completions install
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## the release binary, target/release/wirepress
+	@scripts/check-tools
+	cargo build --release --package wirepress
+
+quick: ## format, lints, unit tests; under a minute once built
+	@scripts/check-tools rustfmt clippy
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	cargo test --workspace --lib --bins --quiet
+
+servers: ## fetch real MariaDB, MySQL, sysbench and HAProxy into .cache (no root, nothing installed)
+	@scripts/fetch-servers
+
+test: ## everything: real servers, checks, all tests, a fuzz smoke, the closing count (what CI runs)
+	@scripts/test-all
+
+demo: build ## the published experiment on an embedded database, in under two minutes (ARGS="--link 1gbit")
+	$(WIREPRESS) demo $(ARGS)
+
+fuzz: ## every fuzz target for FUZZ_SECONDS (300)
+	@scripts/check-tools
+	scripts/fuzz $(FUZZ_SECONDS)
+
+bench: build servers ## direct against HAProxy against wirepress, with real sysbench
+	scripts/bench-relay $(ARGS)
+
+man: build ## man pages, into target/man
+	$(WIREPRESS) man $(TARGET)/man
+
+completions: build ## shell completions, into target/completions
+	$(WIREPRESS) completions $(TARGET)/completions
+
+install: build man completions ## binary, man pages and completions below DESTDIR and PREFIX (/usr/local)
+	install -D -m 755 $(WIREPRESS) $(DESTDIR)$(PREFIX)/bin/wirepress
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 $(TARGET)/man/*.1
+	install -D -m 644 $(TARGET)/completions/wirepress.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/wirepress
+	install -D -m 644 $(TARGET)/completions/_wirepress $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_wirepress
+	install -D -m 644 $(TARGET)/completions/wirepress.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/wirepress.fish
