@@ -57,7 +57,27 @@ pub(super) fn link_table(link: Link, samples: &[Sample], published: &Published) 
             line(&mut text, cells(sample, none, kind.published(published)), &WIDTHS);
         }
     }
+    text.push_str(&published_for_the_link(link, published));
     text
+}
+
+/// The published measurement on a link just like this one, if it is one.
+fn published_for_the_link(link: Link, published: &Published) -> String {
+    let sphinx = &published.sphinx_index;
+    let is_same = |ours: f64, theirs: f64| (ours - theirs).abs() < theirs / 100.0;
+    let is_its_link =
+        link.rate_bytes_per_s.is_some_and(|rate| is_same(megabytes(rate) * 8.0, sphinx.link_mbit_per_s))
+            && is_same(link.round_trip.as_secs_f64() * 1e3, sphinx.rtt_ms);
+    if !is_its_link {
+        return String::new();
+    }
+    format!(
+        "Published for this link (an indexer that reads {} MB of text): {} s uncompressed, {} s with zlib, {}x faster.\n",
+        short(sphinx.text_mb),
+        short(sphinx.plain_s),
+        short(sphinx.zlib_s),
+        short(sphinx.plain_s / sphinx.zlib_s),
+    )
 }
 
 fn described(link: Link) -> String {
@@ -258,6 +278,15 @@ mod tests {
         assert_eq!(cells("  no proxy")[9..], ["—", "0.099", "—", "—", "—"]);
         assert_eq!(cells("  zlib")[10..], ["—", "—", "—"]);
         assert!(table.contains("sbtest1: 300,000 rows, 58.9 MB (published: 20,000,000 rows)"), "{table}");
+    }
+
+    #[test]
+    fn what_was_published_for_just_this_link_is_told_below_it() {
+        let told =
+            |link: &str| published_for_the_link(Link::parse(link).unwrap(), &Published::built_in().unwrap());
+        assert!(told("100mbit,1.4ms").contains("127 s uncompressed, 87.0 s with zlib, 1.46x faster"));
+        assert_eq!(told("100mbit"), "");
+        assert_eq!(told("unlimited"), "");
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub struct PublishedScan {
 /// Indexing over a slow link, with and without compression.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct SphinxIndex {
+    /// What was read.
+    pub text_mb: f64,
     /// The link's rate.
     pub link_mbit_per_s: f64,
     /// The link's round trip.

@@ -3,8 +3,6 @@
 //! Times are checked from below exactly (a byte never arrives early) and from above loosely, because the
 //! machine that runs tests is not idle. The exact measurement is the example `link_speed`.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
-
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
