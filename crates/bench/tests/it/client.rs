@@ -85,7 +85,7 @@ fn caching_sha2_logs_in_the_full_way_first_and_the_fast_way_then_over_tcp_and_so
     let Some(server) = required_with(Kind::MySql, &Options::new()) else { return };
     server
         .sql(
-            "create user fresh identified by 'p@ss'; create user empty identified by '';
+            "create user fresh identified by 'p@ss'; create user nopass identified by '';
               create user other identified by 'p@ss'",
         )
         .unwrap();
@@ -96,7 +96,7 @@ fn caching_sha2_logs_in_the_full_way_first_and_the_fast_way_then_over_tcp_and_so
         (tcp(&server), "fresh", "p@ss"),
         (socket.clone(), "other", "p@ss"),
         (socket, "other", "p@ss"),
-        (tcp(&server), "empty", ""),
+        (tcp(&server), "nopass", ""),
     ] {
         let mut client = connect(&address, &account(user, password, ""), Algorithm::Zstd, 1).unwrap();
         scan_is_whole(&mut client);
