@@ -1,1 +1,16 @@
-//! wirepress-bench.
+//! Experiments and their reports.
+//!
+//! * [`client`]: our own MySQL client, made for scans: zlib and zstd at any level, rows counted, not copied.
+//! * [`published`]: the figures of the published measurements, as data.
+//! * [`cpu`]: CPU time of this thread, this process, another process.
+//! * [`demo`]: the published full-scan experiment on this machine, in a minute.
+//!
+//! Invariants: no figure is written in code; what is published comes from `published/figures.toml`, what is
+//! measured from a run.
+//!
+//! Not here: links and data (crate `lab`), the proxy (a process of its own, so that its CPU time is its own).
+
+pub mod client;
+pub mod cpu;
+pub mod demo;
+pub mod published;

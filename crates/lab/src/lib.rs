@@ -1,5 +1,16 @@
-//! The simulated world that tests, the demo and the benchmarks share.
+//! The simulated world that tests, demo and benchmark share: what is stored, and what lies between.
 //!
-//! Not here: anything the product needs at run time. `proxy` never depends on this crate outside its tests.
+//! * [`generate`]: rows and blobs from a seed; the same seed gives the same bytes for ever.
+//! * [`link`]: a network between two hosts with a rate, a round trip and counted bytes, in user space.
+//! * [`drip`]: a byte stream cut at every possible, prescribed or random place.
+//! * [`real`]: private instances of real servers.
+//!
+//! Invariants: nothing here knows a MySQL packet; nothing here needs root; only loopback is touched.
+//!
+//! Not here: the MySQL protocol (crate `wire`), the embedded database (crate `mysqlite`), the experiments
+//! that use all this (crate `bench`). Crate `proxy` depends on this one in its tests only.
 
+pub mod drip;
+pub mod generate;
+pub mod link;
 pub mod real;

@@ -1,0 +1,327 @@
+//! A connection: opened, logged in, asked, closed.
+//!
+//! ```text
+//!  connect ─▶ greeting ─▶ login, answers ─▶ OK ─▶ [frames] ─▶ command, reply to its end ─▶ … ─▶ quit
+//! ```
+//!
+//! Invariants: compression starts behind the OK that ends the login; a read gives up after
+//! [`SILENCE_MAX`] without a byte, and within [`STOP_LOOK`] of a wish to stop.
+//!
+//! Not here: what a reply means (`scan`), how to prove who one is (`auth`).
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use codec::Algorithm;
+use lab::link::Address;
+use wire::connect::greeting::FirstPacket;
+use wire::connect::{Greeting, Login};
+use wire::response::{ErrPacket, err, ok};
+use wire::{Capabilities, Endpoint, command};
+use zeroize::Zeroizing;
+
+use super::auth::{Exchange, Plugin, Step};
+use super::scan::{Place, step};
+use super::{ClientFault, Scan, Stop};
+
+/// Who we are.
+#[derive(Clone)]
+pub struct Account {
+    /// Account name.
+    pub user: String,
+    /// May be empty.
+    pub password: Zeroizing<String>,
+    /// Default database; empty for none.
+    pub database: String,
+}
+
+impl fmt::Debug for Account {
+    /// Without the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@/{}", self.user, self.database)
+    }
+}
+
+/// What this client asks for, both ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compression {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// Its level: zstd's 1..=22, libdeflate's 1..=12 for what we send ourselves; the server has its own.
+    pub level: u8,
+}
+
+impl Compression {
+    /// None.
+    pub const NONE: Self = Self { algorithm: Algorithm::Uncompressed, level: 1 };
+}
+
+/// A logged-in connection.
+pub struct Client {
+    stream: Stream,
+    endpoint: Endpoint,
+    deprecate_eof: bool,
+    stop: Stop,
+    read_buffer: Box<[u8]>,
+    payload: Vec<u8>,
+    packed_bytes: u64,
+}
+
+impl Client {
+    /// Connects and logs in.
+    ///
+    /// # Errors
+    /// Unreachable, refused, an unknown plugin, an algorithm that is not offered.
+    pub fn connect(
+        address: &Address,
+        account: &Account,
+        compression: Compression,
+        stop: &Stop,
+    ) -> Result<Self, ClientFault> {
+        let stream = Stream::connect(address)
+            .map_err(|source| ClientFault::Connect { address: address.clone(), source })?;
+        let mut client = Self {
+            stream,
+            endpoint: Endpoint::new(PACKET_LEN_MAX),
+            deprecate_eof: false,
+            stop: stop.clone(),
+            read_buffer: vec![0; READ_BYTES].into_boxed_slice(),
+            payload: Vec::new(),
+            packed_bytes: 0,
+        };
+        client.receive("before its greeting")?;
+        let greeting = match FirstPacket::parse(&client.payload)? {
+            FirstPacket::Greeting(greeting) => greeting,
+            FirstPacket::Refusal(error) => return Err(ClientFault::Refused(error)),
+        };
+        client.log_in(address, account, compression, greeting)?;
+        Ok(client)
+    }
+
+    fn log_in(
+        &mut self,
+        address: &Address,
+        account: &Account,
+        compression: Compression,
+        greeting: Greeting,
+    ) -> Result<(), ClientFault> {
+        let capabilities = capabilities(address, account, compression.algorithm, greeting.capabilities)?;
+        self.deprecate_eof = capabilities.contains(Capabilities::DEPRECATE_EOF);
+        // A plugin that we lack is answered as native; the server then asks for the account's own.
+        let plugin = Plugin::named(&greeting.auth_plugin).unwrap_or(Plugin::Native);
+        let password = account.password.as_bytes();
+        let login = Login {
+            capabilities,
+            max_packet_len: u32::try_from(PACKET_LEN_MAX).unwrap_or(u32::MAX),
+            charset: UTF8MB4_GENERAL_CI,
+            user: account.user.clone().into_bytes(),
+            auth_response: plugin.answer(password, &greeting.nonce),
+            database: (!account.database.is_empty()).then(|| account.database.clone().into_bytes()),
+            auth_plugin: Some(plugin.name().to_vec()),
+            attributes: None,
+            zstd_level: (compression.algorithm == Algorithm::Zstd).then_some(compression.level),
+        };
+        self.endpoint.send(&login.build());
+        self.write()?;
+        let mut exchange = Exchange::new(plugin, password, greeting.nonce, self.stream.is_secure());
+        loop {
+            self.receive("during the login")?;
+            match self.payload.first() {
+                Some(&ok::HEADER) => break,
+                Some(&err::HEADER) => return Err(ClientFault::Refused(ErrPacket::parse(&self.payload)?)),
+                _ => match exchange.step(&self.payload)? {
+                    Step::Wait => {}
+                    Step::Send(answer) => {
+                        self.endpoint.send(&answer);
+                        self.write()?;
+                    }
+                },
+            }
+        }
+        self.endpoint.start_compression(compression.algorithm, compression.level);
+        Ok(())
+    }
+
+    /// Runs a statement and reads its reply to the end.
+    ///
+    /// # Errors
+    /// The server's error; a broken connection.
+    pub fn query(&mut self, sql: &str) -> Result<Scan, ClientFault> {
+        self.query_rows(sql, |_| {})
+    }
+
+    /// The same; `row` gets each row's payload as it came.
+    ///
+    /// # Errors
+    /// The server's error; a broken connection.
+    pub fn query_rows(&mut self, sql: &str, mut row: impl FnMut(&[u8])) -> Result<Scan, ClientFault> {
+        let mut payload = Vec::with_capacity(1 + sql.len());
+        payload.push(command::COM_QUERY);
+        payload.extend_from_slice(sql.as_bytes());
+        self.endpoint.begin_command();
+        self.endpoint.send(&payload);
+        self.write()?;
+
+        let packed_before = self.packed_bytes;
+        let mut scan = Scan::default();
+        let mut place = Place::Start;
+        while place != Place::Done {
+            self.receive("during a reply")?;
+            scan.plain_bytes += plain_bytes(self.payload.len());
+            let rows_before = scan.rows;
+            place = step(place, &self.payload, self.deprecate_eof, &mut scan)?;
+            if scan.rows > rows_before {
+                row(&self.payload);
+            }
+        }
+        scan.packed_bytes = self.packed_bytes - packed_before;
+        Ok(scan)
+    }
+
+    /// Says good-bye. A server that is gone already is no error.
+    pub fn quit(mut self) {
+        self.endpoint.begin_command();
+        self.endpoint.send(&[command::COM_QUIT]);
+        self.write().ok();
+    }
+
+    fn write(&mut self) -> Result<(), ClientFault> {
+        self.endpoint.flush();
+        while !self.endpoint.output().is_empty() {
+            match self.stream.write(self.endpoint.output()) {
+                Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
+                Ok(len) => self.endpoint.sent(len),
+                Err(error) if is_timeout(&error) => {
+                    if self.stop.is_wished() {
+                        return Err(ClientFault::Interrupted);
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the next payload into `self.payload`.
+    fn receive(&mut self, when: &'static str) -> Result<(), ClientFault> {
+        while !self.endpoint.packet_into(&mut self.payload)? {
+            let len = self.read(when)?;
+            self.packed_bytes += len as u64;
+            self.endpoint.receive(self.read_buffer.get(..len).unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, when: &'static str) -> Result<usize, ClientFault> {
+        let start = Instant::now();
+        loop {
+            if self.stop.is_wished() {
+                return Err(ClientFault::Interrupted);
+            }
+            match self.stream.read(&mut self.read_buffer) {
+                Ok(0) => return Err(ClientFault::Closed { when }),
+                Ok(len) => return Ok(len),
+                Err(error) if is_timeout(&error) => {
+                    if start.elapsed() > SILENCE_MAX {
+                        return Err(ClientFault::Silent { seconds: SILENCE_MAX.as_secs() });
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// What we ask for: what we know and the server has, and the one algorithm.
+fn capabilities(
+    address: &Address,
+    account: &Account,
+    algorithm: Algorithm,
+    server: Capabilities,
+) -> Result<Capabilities, ClientFault> {
+    let asked = match algorithm {
+        Algorithm::Uncompressed => Capabilities::NONE,
+        Algorithm::Zlib => Capabilities::COMPRESS,
+        Algorithm::Zstd => Capabilities::ZSTD_COMPRESSION_ALGORITHM,
+    };
+    if !server.contains(asked) {
+        return Err(ClientFault::CompressionNotOffered { address: address.clone(), algorithm });
+    }
+    let known = Capabilities::LONG_PASSWORD
+        | Capabilities::PROTOCOL_41
+        | Capabilities::TRANSACTIONS
+        | Capabilities::SECURE_CONNECTION
+        | Capabilities::MULTI_RESULTS
+        | Capabilities::PLUGIN_AUTH
+        | asked;
+    Ok(known
+        .with(Capabilities::DEPRECATE_EOF, server.contains(Capabilities::DEPRECATE_EOF))
+        .with(Capabilities::CONNECT_WITH_DB, !account.database.is_empty()))
+}
+
+/// Bytes of a payload with the headers of its packets, at 2^24-1 bytes each.
+fn plain_bytes(payload_len: usize) -> u64 {
+    let packets = payload_len / wire::limits::PACKET_PAYLOAD_LEN_MAX + 1;
+    (payload_len + packets * wire::packet::HEADER_LEN) as u64
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}
+
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    fn connect(address: &Address) -> io::Result<Self> {
+        match address {
+            Address::Tcp(name) => {
+                let stream = TcpStream::connect(name)?;
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(STOP_LOOK))?;
+                stream.set_write_timeout(Some(STOP_LOOK))?;
+                Ok(Self::Tcp(stream))
+            }
+            Address::Unix(path) => {
+                let stream = UnixStream::connect(path)?;
+                stream.set_read_timeout(Some(STOP_LOOK))?;
+                stream.set_write_timeout(Some(STOP_LOOK))?;
+                Ok(Self::Unix(stream))
+            }
+        }
+    }
+
+    fn is_secure(&self) -> bool {
+        matches!(self, Self::Unix(_))
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.read(buffer),
+            Self::Unix(stream) => stream.read(buffer),
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.write(bytes),
+            Self::Unix(stream) => stream.write(bytes),
+        }
+    }
+}
+
+/// What the server may send in one packet: MySQL's own client has 16 MiB, dumps use 1 GiB.
+const PACKET_LEN_MAX: usize = 1 << 30;
+/// One read of a fast link: larger ones fall out of the processor's second-level cache.
+const READ_BYTES: usize = 256 * 1024;
+/// A server may think this long before its first row; a longer silence is a fault, not a wait.
+const SILENCE_MAX: Duration = Duration::from_secs(120);
+/// How soon a wish to stop is seen.
+const STOP_LOOK: Duration = Duration::from_millis(200);
+/// utf8mb4_general_ci: known to every MySQL and MariaDB since 5.5.
+const UTF8MB4_GENERAL_CI: u8 = 45;

@@ -1,0 +1,71 @@
+//! What can go wrong between this client and a server.
+//!
+//! Not here: advice about the experiment; its caller adds which step failed.
+
+use std::io;
+
+use lab::link::Address;
+use wire::response::ErrPacket;
+
+/// Why a client could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientFault {
+    /// The server asks for a way to log in that this client has not.
+    #[error(
+        "the server asks for authentication by '{plugin}'; this client knows mysql_native_password and \
+         caching_sha2_password: use an account with one of them"
+    )]
+    AuthPluginUnknown {
+        /// The server's name of it.
+        plugin: String,
+    },
+    /// A packet that has no place here.
+    #[error("the server answered with a packet that is not expected {when}")]
+    AnswerUnexpected {
+        /// What was going on.
+        when: &'static str,
+    },
+    /// The server has closed the connection.
+    #[error("the server closed the connection {when}")]
+    Closed {
+        /// What was going on.
+        when: &'static str,
+    },
+    /// The algorithm was asked for and is not offered.
+    #[error("{address} does not offer {algorithm} compression")]
+    CompressionNotOffered {
+        /// Whom we asked.
+        address: Address,
+        /// What we asked for.
+        algorithm: codec::Algorithm,
+    },
+    /// No connection.
+    #[error("cannot connect to {address}: {source}")]
+    Connect {
+        /// Whom we tried to reach.
+        address: Address,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The user wants to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// The server's RSA key is none, or the password does not fit it.
+    #[error("the server's public key for the password is not usable")]
+    PublicKey,
+    /// Nothing came for too long.
+    #[error("the server has sent nothing for {seconds} s")]
+    Silent {
+        /// The deadline.
+        seconds: u64,
+    },
+    /// The server said no.
+    #[error("{0}")]
+    Refused(ErrPacket),
+    /// The socket broke.
+    #[error("the connection broke: {0}")]
+    Socket(#[from] io::Error),
+    /// The peer broke the protocol.
+    #[error("{0}")]
+    Wire(#[from] wire::Fault),
+}

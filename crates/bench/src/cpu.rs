@@ -1,0 +1,67 @@
+//! CPU time: of this thread, of this process, of another process.
+//!
+//! Units: time that the kernel's scheduler has given, user and system together; resolution is nanoseconds.
+//!
+//! Invariants: never decreases.
+//!
+//! Not here: wall time (`std::time::Instant`); `/proc/PID/stat`, which counts in ticks of 10 ms.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// CPU time of the calling thread.
+#[must_use]
+pub fn this_thread() -> Duration {
+    duration(clock_gettime(ClockId::ThreadCPUTime))
+}
+
+/// CPU time of this process, with its threads that have ended.
+#[must_use]
+pub fn this_process() -> Duration {
+    duration(clock_gettime(ClockId::ProcessCPUTime))
+}
+
+/// CPU time of the process `pid`, with its threads that have ended; `None` when there is no such process.
+#[must_use]
+#[expect(unsafe_code, reason = "no safe binding knows the CPU clock of another process")]
+pub fn of_process(pid: u32) -> Option<Duration> {
+    let pid = libc::pid_t::try_from(pid).ok()?;
+    let mut clock: libc::clockid_t = 0;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: both calls write only to the variable they are given, which lives on this stack.
+    let known = unsafe {
+        libc::clock_getcpuclockid(pid, &raw mut clock) == 0 && libc::clock_gettime(clock, &raw mut time) == 0
+    };
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    let nanos = u32::try_from(time.tv_nsec).ok()?;
+    known.then(|| Duration::new(seconds, nanos))
+}
+
+fn duration(time: Timespec) -> Duration {
+    // These clocks start at 0 and count up; a negative time does not exist.
+    Duration::try_from(time).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn work_is_seen_by_every_clock() {
+        let before = (this_thread(), this_process(), of_process(std::process::id()).unwrap());
+        let start = Instant::now();
+        while this_thread() - before.0 < Duration::from_millis(5) {
+            assert!(start.elapsed() < Duration::from_secs(60));
+        }
+        assert!(this_process() - before.1 >= Duration::from_millis(5));
+        assert!(of_process(std::process::id()).unwrap() - before.2 >= Duration::from_millis(5));
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_has_no_time() {
+        assert_eq!(of_process(u32::MAX), None);
+    }
+}

@@ -1,0 +1,96 @@
+//! The demo: the published full-scan experiment on this machine, in about a minute.
+//!
+//! ```text
+//!  client ═══ link ═══ proxy ─── database       for each link, table and setting: one run
+//! ```
+//! `options` → `database` filled → `proxy_process` → a `cell` per link, table and setting → `report`.
+//! The client asks for what the row says; the proxy compresses; its leg to the database is plain. So the
+//! database does nothing for compression, and what crosses the link is what the row says.
+//!
+//! Invariants: everything that is started is stopped, and everything that is made on a real server is
+//! removed, also after an error or Ctrl-C.
+//!
+//! Not here: the links and the rows (crate `lab`), the command line (crate `cli`).
+
+mod cell;
+mod database;
+mod interrupt;
+mod options;
+mod progress;
+mod proxy_process;
+mod report;
+mod sample;
+mod server_url;
+mod setting;
+mod table;
+
+pub use options::Options;
+pub use server_url::{ServerUrl, ServerUrlFault};
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::Context;
+
+use self::cell::Bench;
+use self::database::Database;
+use self::progress::Progress;
+use self::proxy_process::ProxyProcess;
+use self::setting::Setting;
+use crate::client::{ClientFault, Stop};
+use crate::published::Published;
+
+/// Runs the demo and prints its report.
+///
+/// # Errors
+/// A server that cannot be used, a proxy that does not start, an interrupt; the text says which.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    let program =
+        std::env::current_exe().context("cannot find this program's own file, to start the proxy")?;
+    let stop = Stop::new();
+    interrupt::watch(stop.clone()).context("cannot watch for Ctrl-C")?;
+    let result = run_with(options, &program, &stop);
+    let interrupted = result.as_ref().err().is_some_and(|error| {
+        stop.is_wished() || matches!(error.downcast_ref(), Some(ClientFault::Interrupted))
+    });
+    if interrupted {
+        anyhow::bail!(
+            "interrupted; everything that was started is stopped, and the demo's tables are dropped"
+        );
+    }
+    result
+}
+
+fn run_with(options: &Options, program: &Path, stop: &Stop) -> anyhow::Result<()> {
+    let start = Instant::now();
+    let published = Published::built_in().context("the built-in published figures cannot be read")?;
+    let database = match &options.server {
+        Some(url) => Database::real(url, options.rows, options.wide_rows, options.seed),
+        None => Database::embedded(options.rows, options.wide_rows, options.seed)?,
+    };
+    let cells = options.links.len() * database.tables().len() * Setting::ALL.len();
+    let progress = Progress::new(cells as u64);
+    progress.part("filling the tables");
+    database.fill(stop, |table, percent| progress.step(format!("filling {} {percent} %", table.name)))?;
+    let proxy = ProxyProcess::start(program, database.address(), stop)?;
+
+    progress.print(&report::preamble(options, &database));
+    let bench = Bench { database: &database, proxy: &proxy, stop };
+    let mut verdicts = Vec::new();
+    for link in &options.links {
+        progress.part(&format!("link {link}"));
+        let mut samples = Vec::new();
+        for table in database.tables() {
+            for setting in Setting::ALL {
+                progress.step(format!("link {link}, table {}, {setting}", table.name));
+                samples.push(bench.run(*link, table, setting)?);
+                progress.done();
+            }
+        }
+        progress.print(&report::link_table(*link, &samples, &published));
+        verdicts.push(report::verdict(*link, &samples));
+    }
+    progress.print(&verdicts.join("\n"));
+    progress.print(&format!("\n{cells} runs in {}.", report::duration(start.elapsed())));
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! The proxy that the demo measures: `wirepress proxy`, a process of its own.
+//!
+//! ```text
+//!  this program proxy --listen 127.0.0.1:0 --server ADDRESS …      prints: … listening on 127.0.0.1:PORT
+//! ```
+//! As a process it is what a user would run, and the kernel knows its CPU time exactly.
+//!
+//! Invariants: it is killed and waited for when this value is dropped; it is in a process group of its own,
+//! so a Ctrl-C reaches the demo first.
+//!
+//! Not here: the proxy's own options and what they mean.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::spawn;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use lab::link::Address;
+
+use crate::client::Stop;
+use crate::cpu;
+
+/// A running proxy.
+#[derive(Debug)]
+pub(super) struct ProxyProcess {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl ProxyProcess {
+    /// Starts `program proxy` in front of `server`. Its server leg is plain: what the proxy does for its
+    /// clients is all it does.
+    pub(super) fn start(program: &Path, server: &Address, stop: &Stop) -> anyhow::Result<Self> {
+        let mut command = Command::new(program);
+        command
+            .args(["proxy", "--listen", "127.0.0.1:0", "--server"])
+            .arg(server.to_string())
+            .args(["--compression-algorithms", "uncompressed", "--zstd-compression-level-max", "22"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        let child = command.spawn().with_context(|| format!("cannot start {} proxy", program.display()))?;
+        let mut proxy = Self { child, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
+        let (sender, lines) = channel();
+        if let Some(output) = proxy.child.stdout.take() {
+            forward_lines(output, sender.clone());
+        }
+        if let Some(output) = proxy.child.stderr.take() {
+            forward_lines(output, sender);
+        }
+        proxy.address = wait_for_address(&lines, stop)?;
+        Ok(proxy)
+    }
+
+    /// Where it listens.
+    pub(super) fn address(&self) -> Address {
+        self.address.into()
+    }
+
+    /// CPU time since it was started.
+    pub(super) fn cpu(&self) -> Option<Duration> {
+        cpu::of_process(self.child.id())
+    }
+}
+
+impl Drop for ProxyProcess {
+    fn drop(&mut self) {
+        // It may have ended by itself; then there is nothing to kill, and waiting only removes its entry.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// Reads to the end, so that the child never waits for us.
+fn forward_lines(output: impl Read + Send + 'static, lines: Sender<String>) {
+    spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            lines.send(line).ok();
+        }
+    });
+}
+
+fn wait_for_address(lines: &Receiver<String>, stop: &Stop) -> anyhow::Result<SocketAddr> {
+    let start = Instant::now();
+    let mut seen = Vec::new();
+    loop {
+        match lines.recv_timeout(Duration::from_millis(100)) {
+            Ok(line) => {
+                if let Some(address) = address_in(&line) {
+                    return Ok(address);
+                }
+                seen.push(line);
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if stop.is_wished() {
+                    bail!("interrupted");
+                }
+                if start.elapsed() > START_MAX {
+                    bail!("the proxy did not say within {START_MAX:?} where it listens; it said: {seen:?}");
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                bail!("the proxy ended before it listened; it said:\n{}", seen.join("\n"));
+            }
+        }
+    }
+}
+
+/// The address in a line like `… listening on 127.0.0.1:4006 …`.
+fn address_in(line: &str) -> Option<SocketAddr> {
+    let (_, rest) = line.split_once("listening on ")?;
+    let end = rest.find(|c: char| c.is_whitespace() || c == ',' || c == ';').unwrap_or(rest.len());
+    rest.get(..end)?.parse().ok()
+}
+
+/// A start takes milliseconds; a machine that swaps may take seconds.
+const START_MAX: Duration = Duration::from_secs(20);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_is_found_in_the_line_that_names_it() {
+        let address = Some("127.0.0.1:4006".parse().unwrap());
+        assert_eq!(address_in("listening on 127.0.0.1:4006"), address);
+        assert_eq!(address_in("INFO wirepress: listening on 127.0.0.1:4006, server unix:/x"), address);
+        assert_eq!(address_in("listening on unix:/x"), None);
+        assert_eq!(address_in("hello"), None);
+    }
+
+    #[test]
+    fn a_program_that_ends_at_once_is_told_with_its_words() {
+        let program = Path::new("/bin/echo");
+        let server = Address::Tcp("127.0.0.1:1".to_owned());
+        let fault = ProxyProcess::start(program, &server, &Stop::new()).unwrap_err().to_string();
+        assert!(fault.contains("ended before it listened") && fault.contains("--listen"), "{fault}");
+    }
+}

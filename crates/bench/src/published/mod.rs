@@ -1,0 +1,101 @@
+//! The figures of the published measurements that the experiments repeat.
+//!
+//! Source: `figures.toml`, beside this file; each section names the document it comes from. Units are in the
+//! names of the keys.
+//!
+//! Invariants: the file is read as it is; nothing is computed, rounded or guessed.
+//!
+//! Not here: our own measurements.
+
+use serde::Deserialize;
+
+/// Everything that was published and that an experiment here repeats.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Published {
+    /// `select *` from 20,000,000 sysbench rows.
+    pub rds_scan: ZstdScan,
+    /// `select *` from 32,768 wide repetitive rows.
+    pub rds_wide: ZstdScan,
+    /// 600 MB of text, read over 100 Mbit/s with 1.4 ms round trip.
+    pub sphinx_index: SphinxIndex,
+}
+
+/// A full scan at several zstd levels. The lists run side by side.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct ZstdScan {
+    /// Rows of the table.
+    pub rows: u32,
+    /// 0 is uncompressed.
+    zstd_level: Vec<u8>,
+    network_peak_mb_per_s: Vec<f64>,
+    time_s: Vec<f64>,
+}
+
+/// One published row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PublishedScan {
+    /// Time of the query.
+    pub time_s: f64,
+    /// The largest network rate seen, both ways together.
+    pub network_peak_mb_per_s: f64,
+}
+
+/// Indexing over a slow link, with and without compression.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct SphinxIndex {
+    /// What was read.
+    pub text_mb: f64,
+    /// The link's rate.
+    pub link_mbit_per_s: f64,
+    /// The link's round trip.
+    pub rtt_ms: f64,
+    /// Without compression.
+    pub plain_s: f64,
+    /// With zlib.
+    pub zlib_s: f64,
+}
+
+impl Published {
+    /// The figures that are built in.
+    ///
+    /// # Errors
+    /// The built-in file is not what this version reads; a test makes sure that it is.
+    pub fn built_in() -> Result<Self, toml::de::Error> {
+        toml::from_str(include_str!("figures.toml"))
+    }
+}
+
+impl ZstdScan {
+    /// The row of a zstd level; 0 is uncompressed. `None` where nothing was published.
+    #[must_use]
+    pub fn at_zstd_level(&self, level: u8) -> Option<PublishedScan> {
+        let i = self.zstd_level.iter().position(|published| *published == level)?;
+        Some(PublishedScan {
+            time_s: *self.time_s.get(i)?,
+            network_peak_mb_per_s: *self.network_peak_mb_per_s.get(i)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_figures_are_those_of_the_documents() {
+        let published = Published::built_in().unwrap();
+        let scan = |time_s, network_peak_mb_per_s| Some(PublishedScan { time_s, network_peak_mb_per_s });
+        assert_eq!((published.rds_scan.rows, published.rds_wide.rows), (20_000_000, 32_768));
+        assert_eq!(published.rds_scan.at_zstd_level(0), scan(17.25, 231.0));
+        assert_eq!(published.rds_scan.at_zstd_level(10), scan(182.45, 11.0));
+        assert_eq!(published.rds_wide.at_zstd_level(3), scan(11.01, 1.7));
+        assert_eq!((published.sphinx_index.plain_s, published.sphinx_index.zlib_s), (127.0, 87.0));
+    }
+
+    #[test]
+    fn nothing_is_given_where_nothing_was_published() {
+        let published = Published::built_in().unwrap();
+        assert_eq!(published.rds_scan.at_zstd_level(1), None);
+        assert_eq!(published.rds_wide.at_zstd_level(22), None);
+    }
+}

@@ -1,0 +1,7 @@
+//! What `bench` promises, against real servers.
+//!
+//! Not here: tests of single functions (beside the code); the whole demo, which needs the binary (crate `cli`).
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod client;
