@@ -3,7 +3,7 @@
 //! Prints one line with the bound address to standard output; log lines go to standard error.
 //! Not here: the proxy itself (crate `proxy`).
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use anyhow::Context;

@@ -1,0 +1,11 @@
+//! Real servers, real clients, real drivers.
+//!
+//! Not here: peers that misbehave on purpose (`bad_input`).
+
+mod authentication;
+mod drivers;
+mod dumps;
+mod flows;
+mod probes;
+mod replication;
+mod sizes;
