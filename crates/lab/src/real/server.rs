@@ -223,6 +223,8 @@ fn launch(
     };
     command
         .arg(path_argument("--datadir=", &directory.join("data")))
+        // A MariaDB that starts removes every other's temporary tables from a shared folder.
+        .arg(path_argument("--tmpdir=", directory))
         .arg(path_argument("--socket=", &directory.join(SOCKET)))
         .arg(path_argument("--pid-file=", &directory.join("pid")))
         .arg(format!("--bind-address={}", options.bind))
