@@ -41,14 +41,18 @@ bench: build servers ## direct against HAProxy against wirepress, with real sysb
 	scripts/bench-relay $(ARGS)
 
 man: build ## man pages, into target/man
-	$(WIREPRESS) man $(TARGET)/man
+	@mkdir -p $(TARGET)/man
+	$(WIREPRESS) generate man $(TARGET)/man
 
 completions: build ## shell completions, into target/completions
-	$(WIREPRESS) completions $(TARGET)/completions
+	@mkdir -p $(TARGET)/completions
+	$(WIREPRESS) generate completions bash >$(TARGET)/completions/wirepress
+	$(WIREPRESS) generate completions zsh >$(TARGET)/completions/_wirepress
+	$(WIREPRESS) generate completions fish >$(TARGET)/completions/wirepress.fish
 
 install: build man completions ## binary, man pages and completions below DESTDIR and PREFIX (/usr/local)
 	install -D -m 755 $(WIREPRESS) $(DESTDIR)$(PREFIX)/bin/wirepress
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 $(TARGET)/man/*.1
-	install -D -m 644 $(TARGET)/completions/wirepress.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/wirepress
+	install -D -m 644 $(TARGET)/completions/wirepress $(DESTDIR)$(PREFIX)/share/bash-completion/completions/wirepress
 	install -D -m 644 $(TARGET)/completions/_wirepress $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_wirepress
 	install -D -m 644 $(TARGET)/completions/wirepress.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/wirepress.fish

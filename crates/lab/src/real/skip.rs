@@ -8,6 +8,7 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use super::server::runs_as_root;
@@ -73,8 +74,12 @@ fn runs_live(kind: Kind) -> bool {
 /// If it cannot be written: a test must not vanish.
 fn record(list: &str, line: &str) {
     let thread = thread::current();
-    // The test harness names each test's thread after the test; with one test thread it is the main one.
-    let test = thread.name().unwrap_or("unnamed").replace("::", ".");
+    // The test harness names each test's thread after the test, unless it was told to use one thread.
+    static UNNAMED_COUNT: AtomicUsize = AtomicUsize::new(0);
+    let test = match thread.name() {
+        None | Some("main") => format!("unnamed-{}", UNNAMED_COUNT.fetch_add(1, Ordering::Relaxed)),
+        Some(name) => name.replace("::", "."),
+    };
     // Cargo tells a test its package; every package's test binary has the same name.
     let package = env::var("CARGO_PKG_NAME").unwrap_or_else(|_| "unknown".to_owned());
     let directory = target_directory(&env::current_exe().unwrap_or_default()).join(list);
