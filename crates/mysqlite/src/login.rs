@@ -1,0 +1,196 @@
+//! The connection phase, from the greeting to the OK; and COM_CHANGE_USER, which repeats its second half.
+//!
+//! ```text
+//! greeting ─▶            ◀─ login            [auth switch ─▶  ◀─ proof]  [01 03 ─▶]  OK ─▶
+//! ```
+//! Invariants: nothing is compressed before the OK; TLS is not offered.
+//!
+//! Not here: hashes (`account`), the layout of greeting and login (`wire::connect`).
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use codec::Algorithm;
+use wire::connect::negotiate::{self, ClientLeg};
+use wire::connect::{ClientHello, Greeting, Login};
+use wire::response::{OkPacket, status};
+use wire::{Capabilities, Reader};
+
+use crate::account::{Account, Method};
+use crate::fault::{Fault, SqlFault};
+use crate::reply::send_fault;
+use crate::server::Options;
+use crate::stream::Connection;
+
+/// What the greeting says: a version that drivers and mysqldump take for MySQL 8.4.
+pub const SERVER_VERSION: &str = "8.4.0-wirepress";
+
+/// 255 is utf8mb4_0900_ai_ci, MySQL 8's default.
+const CHARSET: u8 = 255;
+
+/// A client that proved who it is.
+pub(crate) struct LoggedIn {
+    pub(crate) capabilities: Capabilities,
+    pub(crate) user: String,
+    pub(crate) database: Option<String>,
+    pub(crate) nonce: Vec<u8>,
+    pub(crate) leg: ClientLeg,
+}
+
+/// Greets and authenticates; the final OK is the caller's, after it has opened the database.
+/// Shape: `None` when the login failed (the client has been told) or the client left.
+pub(crate) fn login(
+    connection: &mut Connection,
+    options: &Options,
+    id: u32,
+    host: &str,
+) -> Result<Option<LoggedIn>, Fault> {
+    let nonce = nonce()?;
+    let greeting = Greeting {
+        server_version: SERVER_VERSION.as_bytes().to_vec(),
+        thread_id: id,
+        nonce: nonce.clone(),
+        capabilities: negotiate::offered(offered(), options.algorithms),
+        charset: CHARSET,
+        status: status::AUTOCOMMIT,
+        auth_plugin: options.method.name().as_bytes().to_vec(),
+    };
+    connection.send(&greeting.build())?;
+    connection.flush()?;
+    let Some(packet) = connection.packet()? else { return Ok(None) };
+    let login = match ClientHello::parse(&packet)? {
+        ClientHello::Login(login) => login,
+        ClientHello::SslRequest(_) => {
+            send_fault(connection, &SqlFault::NotSupported("TLS".to_owned()))?;
+            return Ok(None);
+        }
+    };
+    let leg = match negotiate::client_leg(&login, options.algorithms) {
+        Ok(leg) => leg,
+        Err(refusal) => {
+            connection.send(&refusal.build())?;
+            connection.flush()?;
+            return Ok(None);
+        }
+    };
+    let Login { capabilities, user, auth_response, database, auth_plugin, .. } = login;
+    let user = String::from_utf8_lossy(&user).into_owned();
+    let proof = Proof { plugin: auth_plugin, response: auth_response };
+    if let Err(fault) = authenticate(connection, options, &user, host, proof, &nonce)? {
+        send_fault(connection, &fault)?;
+        return Ok(None);
+    }
+    let database = database.map(|name| String::from_utf8_lossy(&name).into_owned()).filter(|name| !name.is_empty());
+    Ok(Some(LoggedIn { capabilities: capabilities & offered(), user, database, nonce, leg }))
+}
+
+/// MySQL's own zlib level towards its clients.
+pub(crate) const ZLIB_LEVEL: u8 = 6;
+
+/// The OK that ends the login; from here on frames are packed.
+pub(crate) fn welcome(connection: &mut Connection, algorithm: Algorithm, level: u8) -> Result<(), Fault> {
+    let ok = OkPacket { status: status::AUTOCOMMIT, ..OkPacket::default() };
+    connection.send(&ok.build(0))?;
+    connection.flush()?;
+    connection.endpoint.start_compression(algorithm, level);
+    Ok(())
+}
+
+/// What a client sent as its proof, and by which method.
+pub(crate) struct Proof {
+    pub(crate) plugin: Option<Vec<u8>>,
+    pub(crate) response: Vec<u8>,
+}
+
+/// COM_CHANGE_USER: who it wants to be.
+pub(crate) struct ChangeUser {
+    pub(crate) user: String,
+    pub(crate) proof: Proof,
+    pub(crate) database: Option<String>,
+}
+
+impl ChangeUser {
+    pub(crate) fn parse(payload: &[u8]) -> Result<Self, wire::Fault> {
+        let mut reader = Reader::new(payload);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let user = text(reader.nul_terminated()?);
+        let len = usize::from(reader.u8()?);
+        let response = reader.bytes(len)?.to_vec();
+        let database = Some(text(reader.nul_terminated_or_rest())).filter(|name| !name.is_empty());
+        let plugin = if reader.is_empty() {
+            None
+        } else {
+            reader.u16()?;
+            (!reader.is_empty()).then(|| reader.nul_terminated_or_rest().to_vec())
+        };
+        Ok(Self { user, proof: Proof { plugin, response }, database })
+    }
+}
+
+/// Checks a proof; asks for another one when its method is not known here.
+pub(crate) fn authenticate(
+    connection: &mut Connection,
+    options: &Options,
+    user: &str,
+    host: &str,
+    proof: Proof,
+    nonce: &[u8],
+) -> Result<Result<(), SqlFault>, Fault> {
+    let Proof { plugin, mut response } = proof;
+    let plugin = plugin.unwrap_or_else(|| Method::Native.name().as_bytes().to_vec());
+    let method = match Method::of(&plugin) {
+        Some(method) => method,
+        None => {
+            let mut switch = vec![0xfe];
+            switch.extend(options.method.name().as_bytes());
+            switch.push(0);
+            switch.extend(nonce);
+            switch.push(0);
+            connection.send(&switch)?;
+            connection.flush()?;
+            response = connection.need_packet()?;
+            options.method
+        }
+    };
+    let account = options.accounts.iter().find(|account| account.user == user);
+    if !account.is_some_and(|account| account.accepts(method, &response, nonce)) {
+        let password = if response.is_empty() { "NO" } else { "YES" };
+        return Ok(Err(SqlFault::AccessDenied { user: user.to_owned(), host: host.to_owned(), password }));
+    }
+    if method == Method::CachingSha2 && account.is_some_and(Account::has_password) {
+        // "Fast authentication succeeded": the hash is always in our "cache".
+        connection.send(&[0x01, 0x03])?;
+    }
+    Ok(Ok(()))
+}
+
+/// What this server can do; compression is added by what the options permit.
+fn offered() -> Capabilities {
+    Capabilities::LONG_PASSWORD
+        | Capabilities::FOUND_ROWS
+        | Capabilities::LONG_FLAG
+        | Capabilities::CONNECT_WITH_DB
+        | Capabilities::COMPRESS
+        | Capabilities::LOCAL_FILES
+        | Capabilities::IGNORE_SPACE
+        | Capabilities::PROTOCOL_41
+        | Capabilities::INTERACTIVE
+        | Capabilities::TRANSACTIONS
+        | Capabilities::SECURE_CONNECTION
+        | Capabilities::MULTI_STATEMENTS
+        | Capabilities::MULTI_RESULTS
+        | Capabilities::PS_MULTI_RESULTS
+        | Capabilities::PLUGIN_AUTH
+        | Capabilities::CONNECT_ATTRS
+        | Capabilities::PLUGIN_AUTH_LENENC_CLIENT_DATA
+        | Capabilities::DEPRECATE_EOF
+        | Capabilities::ZSTD_COMPRESSION_ALGORITHM
+}
+
+/// Twenty random bytes without NUL, which ends the nonce in the greeting.
+fn nonce() -> io::Result<Vec<u8>> {
+    let mut bytes = [0; 20];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    // Printable, as MySQL's own are.
+    Ok(bytes.iter().map(|byte| b'!' + byte % 93).collect())
+}
