@@ -91,6 +91,6 @@ fn run_with(options: &Options, program: &Path, stop: &Stop) -> anyhow::Result<()
         verdicts.push(report::verdict(*link, &samples));
     }
     progress.print(&verdicts.join("\n"));
-    progress.print(&format!("\n{cells} runs in {}.", report::duration(start.elapsed())));
+    progress.print(&format!("{cells} runs in {}.", report::duration(start.elapsed())));
     Ok(())
 }
