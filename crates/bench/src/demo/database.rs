@@ -5,6 +5,8 @@
 //!
 //! Not here: what is in the tables (`table`).
 
+use std::cell::Cell;
+
 use anyhow::Context;
 use lab::link::Address;
 
@@ -17,13 +19,28 @@ pub(super) struct Database {
     address: Address,
     account: Account,
     tables: Vec<Table>,
-    embedded: Option<()>,
+    embedded: Option<mysqlite::Server>,
+    /// Whether there may be tables to drop.
+    is_touched: Cell<bool>,
 }
 
 impl Database {
     /// Starts the embedded database; its tables have the published names.
     pub(super) fn embedded(rows: u32, wide_rows: u32, seed: u64) -> anyhow::Result<Self> {
-        anyhow::bail!("no embedded database yet: {rows} {wide_rows} {seed}")
+        let server = mysqlite::Server::start(mysqlite::Options::default())
+            .context("cannot start the embedded database")?;
+        let address = server.address().context("the embedded database listens nowhere")?;
+        Ok(Self {
+            address: address.into(),
+            account: Account {
+                user: "root".to_owned(),
+                password: String::new().into(),
+                database: String::new(),
+            },
+            tables: tables("", rows, wide_rows, seed),
+            embedded: Some(server),
+            is_touched: Cell::new(false),
+        })
     }
 
     /// A real server; the tables have names that no one else uses.
@@ -33,6 +50,7 @@ impl Database {
             account: url.account.clone(),
             tables: tables("wirepress_demo_", rows, wide_rows, seed),
             embedded: None,
+            is_touched: Cell::new(false),
         }
     }
 
@@ -59,6 +77,7 @@ impl Database {
     /// Makes and fills the tables; `filled` is told the share of a table's rows that are there, in percent.
     pub(super) fn fill(&self, stop: &Stop, mut filled: impl FnMut(&Table, u32)) -> anyhow::Result<()> {
         let mut client = self.connect(stop)?;
+        self.is_touched.set(true);
         for table in &self.tables {
             let failed = || format!("cannot make the table {} on {}", table.name, self.address);
             client.query(&table.drop_statement()).with_context(failed)?;
@@ -99,7 +118,7 @@ impl Database {
 impl Drop for Database {
     #[expect(clippy::print_stderr, reason = "a table that stays behind must be told, whatever else fails")]
     fn drop(&mut self) {
-        if self.embedded.is_some() {
+        if self.embedded.is_some() || !self.is_touched.get() {
             return;
         }
         if let Err(error) = self.drop_tables() {

@@ -229,7 +229,7 @@ const COLUMNS: [&str; 13] = [
 ];
 const WIDTHS: [usize; 13] = [11, 9, 8, 9, 9, 9, 9, 10, 8, 8, 12, 8, 8];
 
-const GROUPS: [&str; 6] = ["", "time", "network MB/s", "on the link", "CPU seconds", "published, MB/s"];
+const GROUPS: [&str; 6] = ["", "time", "network MB/s", "on the link", "CPU seconds", "published"];
 const GROUP_WIDTHS: [usize; 6] = [11, 17, 18, 18, 26, 28];
 
 #[cfg(test)]
