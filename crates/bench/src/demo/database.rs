@@ -26,17 +26,24 @@ pub(super) struct Database {
 
 impl Database {
     /// Starts the embedded database; its tables have the published names.
-    pub(super) fn embedded(rows: u32, wide_rows: u32, seed: u64) -> anyhow::Result<Self> {
+    pub(super) fn embedded(rows: u32, wide_rows: u32, seed: u64, stop: &Stop) -> anyhow::Result<Self> {
         let server = mysqlite::Server::start(mysqlite::Options::default())
             .context("cannot start the embedded database")?;
-        let address = server.address().context("the embedded database listens nowhere")?;
+        let address = Address::from(server.address().context("the embedded database listens nowhere")?);
+        let account = |database: &str| Account {
+            user: "root".to_owned(),
+            password: String::new().into(),
+            database: database.to_owned(),
+        };
+        let mut client = Client::connect(&address, &account(""), Compression::NONE, stop)
+            .context("cannot log in to the embedded database")?;
+        client
+            .query(&format!("create database {SCHEMA}"))
+            .context("cannot make a schema in the embedded database")?;
+        client.quit();
         Ok(Self {
-            address: address.into(),
-            account: Account {
-                user: "root".to_owned(),
-                password: String::new().into(),
-                database: String::new(),
-            },
+            address,
+            account: account(SCHEMA),
             tables: tables("", rows, wide_rows, seed),
             embedded: Some(server),
             is_touched: Cell::new(false),
@@ -137,3 +144,6 @@ fn tables(prefix: &str, rows: u32, wide_rows: u32, seed: u64) -> Vec<Table> {
         })
         .collect()
 }
+
+/// The embedded database's schema, as in the published experiment.
+const SCHEMA: &str = "testdb";
