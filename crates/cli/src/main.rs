@@ -4,6 +4,7 @@
 //! Not here: any behaviour; each subcommand has a file of its own.
 
 mod args;
+mod demo_command;
 mod generate;
 mod proxy_command;
 
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         }
     };
     let done = match args.command {
+        Command::Demo(demo) => demo_command::run(demo),
         Command::Proxy(proxy) => proxy_command::run(*proxy),
         Command::Generate(generate) => generate::run(&generate),
     };
@@ -33,7 +35,11 @@ fn main() -> ExitCode {
             {
                 eprintln!("wirepress: {error:#}");
             }
-            ExitCode::FAILURE
+            if error.is::<bench::demo::ServerUrlFault>() {
+                ExitCode::from(EXIT_USAGE)
+            } else {
+                ExitCode::FAILURE
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ use super::ClientFault;
 
 /// `plain` so that only the owner of the key in `pem` can read it.
 pub(super) fn encrypt(pem: &[u8], plain: &[u8]) -> Result<Vec<u8>, ClientFault> {
-    let der = der_of(pem).ok_or(ClientFault::PublicKey)?;
+    let (_, der) = pem_rfc7468::decode_vec(pem).map_err(|_| ClientFault::PublicKey)?;
     let key = PublicEncryptingKey::from_der(&der).map_err(|_| ClientFault::PublicKey)?;
     let key = OaepPublicEncryptingKey::new(key).map_err(|_| ClientFault::PublicKey)?;
     let mut packed = vec![0; key.ciphertext_size()];
@@ -25,39 +25,6 @@ pub(super) fn encrypt(pem: &[u8], plain: &[u8]) -> Result<Vec<u8>, ClientFault> 
     Ok(packed)
 }
 
-/// What stands between the first BEGIN and END line; `None` when there is no such thing.
-fn der_of(pem: &[u8]) -> Option<Vec<u8>> {
-    let text = std::str::from_utf8(pem).ok()?;
-    let (_, body) = text.split_once("-----BEGIN PUBLIC KEY-----")?;
-    let (body, _) = body.split_once("-----END PUBLIC KEY-----")?;
-    let mut der = Vec::with_capacity(body.len());
-    let (mut bits, mut bit_count) = (0_u32, 0);
-    for byte in body.bytes().filter(|b| !b.is_ascii_whitespace()) {
-        if byte == b'=' {
-            break;
-        }
-        bits = bits << 6 | base64_digit(byte)?;
-        bit_count += 6;
-        if bit_count >= 8 {
-            bit_count -= 8;
-            der.push((bits >> bit_count & 0xff).try_into().ok()?);
-        }
-    }
-    Some(der)
-}
-
-fn base64_digit(byte: u8) -> Option<u32> {
-    let value = match byte {
-        b'A'..=b'Z' => byte - b'A',
-        b'a'..=b'z' => byte - b'a' + 26,
-        b'0'..=b'9' => byte - b'0' + 52,
-        b'+' => 62,
-        b'/' => 63,
-        _ => return None,
-    };
-    Some(u32::from(value))
-}
-
 #[cfg(test)]
 mod tests {
     use aws_lc_rs::encoding::AsDer;
@@ -65,28 +32,13 @@ mod tests {
 
     use super::*;
 
-    fn pem(der: &[u8]) -> String {
-        const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        let mut text = String::from("-----BEGIN PUBLIC KEY-----\n");
-        for (i, chunk) in der.chunks(3).enumerate() {
-            let bits =
-                chunk.iter().fold(0_u32, |bits, b| bits << 8 | u32::from(*b)) << (8 * (3 - chunk.len()));
-            for digit in 0..=chunk.len() {
-                text.push(char::from(DIGITS[(bits >> (18 - 6 * digit) & 63) as usize]));
-            }
-            text.push_str(&"=".repeat(3 - chunk.len()));
-            if i % 16 == 15 {
-                text.push('\n');
-            }
-        }
-        text + "\n-----END PUBLIC KEY-----\n"
-    }
-
     #[test]
     fn the_keys_owner_reads_what_was_encrypted() {
         let private = PrivateDecryptingKey::generate(KeySize::Rsa2048).unwrap();
         let der = AsDer::<aws_lc_rs::encoding::PublicKeyX509Der<'_>>::as_der(&private.public_key()).unwrap();
-        let packed = encrypt(pem(der.as_ref()).as_bytes(), b"secret\0").unwrap();
+        let line_ending = pem_rfc7468::LineEnding::LF;
+        let pem = pem_rfc7468::encode_string("PUBLIC KEY", line_ending, der.as_ref()).unwrap();
+        let packed = encrypt(pem.as_bytes(), b"secret\0").unwrap();
         let private = OaepPrivateDecryptingKey::new(private).unwrap();
         let mut plain = vec![0; private.min_output_size()];
         assert_eq!(private.decrypt(&OAEP_SHA1_MGF1SHA1, &packed, &mut plain, None).unwrap(), b"secret\0");

@@ -88,6 +88,7 @@ impl Bench<'_> {
             setting,
             scans,
             rows,
+            run_time: times.iter().sum(),
             time: median(&mut times),
             plain_bytes,
             wire_bytes: traffic.bytes() / u64::from(scans),

@@ -5,6 +5,8 @@
 //!
 //! Not here: what is in the tables (`table`).
 
+use std::cell::Cell;
+
 use anyhow::Context;
 use lab::link::Address;
 
@@ -17,13 +19,35 @@ pub(super) struct Database {
     address: Address,
     account: Account,
     tables: Vec<Table>,
-    embedded: Option<()>,
+    embedded: Option<mysqlite::Server>,
+    /// Whether there may be tables to drop.
+    is_touched: Cell<bool>,
 }
 
 impl Database {
     /// Starts the embedded database; its tables have the published names.
-    pub(super) fn embedded(rows: u32, wide_rows: u32, seed: u64) -> anyhow::Result<Self> {
-        anyhow::bail!("no embedded database yet: {rows} {wide_rows} {seed}")
+    pub(super) fn embedded(rows: u32, wide_rows: u32, seed: u64, stop: &Stop) -> anyhow::Result<Self> {
+        let server = mysqlite::Server::start(mysqlite::Options::default())
+            .context("cannot start the embedded database")?;
+        let address = Address::from(server.address().context("the embedded database listens nowhere")?);
+        let account = |database: &str| Account {
+            user: "root".to_owned(),
+            password: String::new().into(),
+            database: database.to_owned(),
+        };
+        let mut client = Client::connect(&address, &account(""), Compression::NONE, stop)
+            .context("cannot log in to the embedded database")?;
+        client
+            .query(&format!("create database {SCHEMA}"))
+            .context("cannot make a schema in the embedded database")?;
+        client.quit();
+        Ok(Self {
+            address,
+            account: account(SCHEMA),
+            tables: tables("", rows, wide_rows, seed),
+            embedded: Some(server),
+            is_touched: Cell::new(false),
+        })
     }
 
     /// A real server; the tables have names that no one else uses.
@@ -33,6 +57,7 @@ impl Database {
             account: url.account.clone(),
             tables: tables("wirepress_demo_", rows, wide_rows, seed),
             embedded: None,
+            is_touched: Cell::new(false),
         }
     }
 
@@ -59,6 +84,7 @@ impl Database {
     /// Makes and fills the tables; `filled` is told the share of a table's rows that are there, in percent.
     pub(super) fn fill(&self, stop: &Stop, mut filled: impl FnMut(&Table, u32)) -> anyhow::Result<()> {
         let mut client = self.connect(stop)?;
+        self.is_touched.set(true);
         for table in &self.tables {
             let failed = || format!("cannot make the table {} on {}", table.name, self.address);
             client.query(&table.drop_statement()).with_context(failed)?;
@@ -99,7 +125,7 @@ impl Database {
 impl Drop for Database {
     #[expect(clippy::print_stderr, reason = "a table that stays behind must be told, whatever else fails")]
     fn drop(&mut self) {
-        if self.embedded.is_some() {
+        if self.embedded.is_some() || !self.is_touched.get() {
             return;
         }
         if let Err(error) = self.drop_tables() {
@@ -118,3 +144,6 @@ fn tables(prefix: &str, rows: u32, wide_rows: u32, seed: u64) -> Vec<Table> {
         })
         .collect()
 }
+
+/// The embedded database's schema, as in the published experiment.
+const SCHEMA: &str = "testdb";

@@ -66,7 +66,7 @@ fn run_with(options: &Options, program: &Path, stop: &Stop) -> anyhow::Result<()
     let published = Published::built_in().context("the built-in published figures cannot be read")?;
     let database = match &options.server {
         Some(url) => Database::real(url, options.rows, options.wide_rows, options.seed),
-        None => Database::embedded(options.rows, options.wide_rows, options.seed)?,
+        None => Database::embedded(options.rows, options.wide_rows, options.seed, stop)?,
     };
     let cells = options.links.len() * database.tables().len() * Setting::ALL.len();
     let progress = Progress::new(cells as u64);
@@ -91,6 +91,6 @@ fn run_with(options: &Options, program: &Path, stop: &Stop) -> anyhow::Result<()
         verdicts.push(report::verdict(*link, &samples));
     }
     progress.print(&verdicts.join("\n"));
-    progress.print(&format!("\n{cells} runs in {}.", report::duration(start.elapsed())));
+    progress.print(&format!("{cells} runs in {}.", report::duration(start.elapsed())));
     Ok(())
 }

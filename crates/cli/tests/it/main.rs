@@ -1,0 +1,7 @@
+//! The binary as a user runs it.
+//!
+//! Not here: tests of single functions (beside the code).
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod demo;
