@@ -17,6 +17,7 @@ use crate::args::ProxyArgs;
 pub(crate) fn run(args: ProxyArgs) -> anyhow::Result<()> {
     tracing_subscriber::fmt()
         .with_max_level(args.log_level)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         .with_target(false)
         .init();

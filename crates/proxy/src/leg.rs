@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use socket2::{SockRef, TcpKeepalive};
+use socket2::{SockRef, Socket as Socket2, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::time::timeout;
@@ -30,14 +30,8 @@ enum Socket {
 }
 
 impl Leg {
-    pub(crate) fn tcp(stream: TcpStream) -> Self {
-        // Replies are small and their ends are known: Nagle's wait would only add latency.
-        let nodelay = stream.set_nodelay(true);
-        let keepalive =
-            SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE_IDLE));
-        if let Err(error) = nodelay.and(keepalive) {
-            tracing::debug!(%error, "socket option refused");
-        }
+    /// A TCP socket, whose options are set already.
+    pub(crate) const fn tcp(stream: TcpStream) -> Self {
         Self { socket: Socket::Tcp(stream), received_len: 0, sent_len: 0 }
     }
 
@@ -52,12 +46,12 @@ impl Leg {
                 Address::Unix(path) => UnixStream::connect(path).await.map(Self::unix),
                 Address::Tcp { host, port } => {
                     if let Ok(ip) = host.parse() {
-                        return TcpStream::connect(SocketAddr::new(ip, *port)).await.map(Self::tcp);
+                        return connect(SocketAddr::new(ip, *port)).await;
                     }
                     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
                     for address in lookup_host((host.as_str(), *port)).await? {
-                        match TcpStream::connect(address).await {
-                            Ok(stream) => return Ok(Self::tcp(stream)),
+                        match connect(address).await {
+                            Ok(leg) => return Ok(leg),
                             Err(error) => last = error,
                         }
                     }
@@ -138,6 +132,19 @@ impl Leg {
         // Whatever came of it, the socket closes now.
         drop(drained.await);
     }
+}
+
+async fn connect(address: SocketAddr) -> io::Result<Leg> {
+    let stream = TcpStream::connect(address).await?;
+    set_options(&SockRef::from(&stream))?;
+    Ok(Leg::tcp(stream))
+}
+
+/// Options of every TCP socket; accepted ones inherit them from their listener.
+pub(crate) fn set_options(socket: &Socket2) -> io::Result<()> {
+    // Replies are small and their ends are known: Nagle's wait would only add latency.
+    socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE_IDLE))
 }
 
 /// Dead peers are found after this silence (and the kernel's probes).

@@ -6,7 +6,7 @@
 //! Not here: what a worker does with a socket (`session`).
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,18 +15,17 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
-use tokio::net::{TcpListener, UnixListener, lookup_host};
-use tokio::sync::watch;
+use tokio::net::lookup_host;
 
 use crate::budget::Budget;
-use crate::worker::{Accepted, Shared, WorkerHandle};
-use crate::{Address, Config, Counters};
+use crate::worker::{Accepted, Shared, Stop, WorkerHandle};
+use crate::{Address, Config, Counters, leg};
 
 /// A running proxy. Dropping it ends its sessions.
 pub struct Proxy {
     address: Address,
     counters: Arc<Counters>,
-    stop: watch::Sender<bool>,
+    stop: Arc<Stop>,
     acceptor: Option<JoinHandle<()>>,
 }
 
@@ -60,7 +59,7 @@ impl Proxy {
             StartError { address: asked.clone(), error, advice }
         };
         let (listener, address) = bind(&config.listen).map_err(failed)?;
-        let (stop, stopping) = watch::channel(false);
+        let stop = Arc::<Stop>::default();
         let counters = Arc::<Counters>::default();
         let worker_count = config.workers.max(1);
         let shared = Arc::new(Shared {
@@ -68,16 +67,17 @@ impl Proxy {
             counters: Arc::clone(&counters),
             own_key: Arc::default(),
             context_pool: Arc::default(),
-            stopping: stopping.clone(),
+            stop: Arc::clone(&stop),
             config,
         });
         let workers = (0..worker_count)
             .map(|index| WorkerHandle::start(index, Arc::clone(&shared)))
             .collect::<io::Result<Vec<_>>>()
             .map_err(failed)?;
+        let stopping = Arc::clone(&stop);
         let acceptor = std::thread::Builder::new()
             .name("acceptor".to_owned())
-            .spawn(move || accept_until_stopped(listener, workers, stopping))
+            .spawn(move || accept_until_stopped(&listener, workers, &stopping))
             .map_err(failed)?;
         Ok(Self { address, counters, stop, acceptor: Some(acceptor) })
     }
@@ -98,10 +98,14 @@ impl Proxy {
     }
 
     fn end(&mut self) {
-        self.stop.send_replace(true);
-        if let Some(acceptor) = self.acceptor.take()
-            && acceptor.join().is_err()
-        {
+        self.stop.ask();
+        let Some(acceptor) = self.acceptor.take() else { return };
+        if let Err(error) = wake(&self.address) {
+            // Its thread ends with the next connection or with the process; nothing is lost.
+            tracing::warn!(%error, "the acceptor could not be woken");
+            return;
+        }
+        if acceptor.join().is_err() {
             tracing::error!("the acceptor died");
         }
     }
@@ -113,18 +117,18 @@ impl Drop for Proxy {
     }
 }
 
-fn accept_until_stopped(listener: Listener, workers: Vec<WorkerHandle>, mut stopping: watch::Receiver<bool>) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    match runtime {
-        Ok(runtime) => runtime.block_on(async {
-            tokio::select! {
-                () = accept(&listener, &workers) => {}
-                _ = stopping.wait_for(|stopping| *stopping) => {}
+fn accept_until_stopped(listener: &Listener, workers: Vec<WorkerHandle>, stop: &Stop) {
+    while !stop.is_asked() {
+        match listener.accept() {
+            Ok(accepted) => hand_over(accepted, &workers),
+            Err(error) => {
+                // Out of file descriptors, mostly: the queue keeps, others end, and then it goes on.
+                tracing::error!(%error, "no connection could be accepted; trying again");
+                std::thread::sleep(ACCEPT_PAUSE);
             }
-        }),
-        Err(error) => tracing::error!(%error, "the acceptor has no runtime"),
+        }
     }
-    if let Listener::Unix(_, path) = &listener
+    if let Listener::Unix(_, path) = listener
         && let Err(error) = std::fs::remove_file(path)
     {
         tracing::debug!(%error, "the socket file could not be removed");
@@ -137,33 +141,37 @@ fn accept_until_stopped(listener: Listener, workers: Vec<WorkerHandle>, mut stop
     }
 }
 
-async fn accept(listener: &Listener, workers: &[WorkerHandle]) {
-    loop {
-        let Err(error) = accept_until_error(listener, workers).await;
-        // Out of file descriptors, mostly: the queue keeps, others end, and then it goes on.
-        tracing::error!(%error, "no connection could be accepted; trying again");
-        tokio::time::sleep(ACCEPT_PAUSE).await;
+impl Listener {
+    /// Waits for a client. A plain blocking call on a thread of its own: its socket is then registered with its
+    /// worker's runtime only.
+    fn accept(&self) -> io::Result<Accepted> {
+        Ok(match self {
+            Self::Tcp(listener) => {
+                let (stream, _) = listener.accept()?;
+                stream.set_nonblocking(true)?;
+                Accepted::Tcp(stream)
+            }
+            Self::Unix(listener, _) => {
+                let (stream, _) = listener.accept()?;
+                stream.set_nonblocking(true)?;
+                Accepted::Unix(stream)
+            }
+        })
     }
 }
 
-async fn accept_until_error(
-    listener: &Listener,
-    workers: &[WorkerHandle],
-) -> Result<std::convert::Infallible, io::Error> {
-    match listener {
-        Listener::Tcp(listener) => {
-            let listener = TcpListener::from_std(listener.try_clone()?)?;
-            loop {
-                let (stream, _) = listener.accept().await?;
-                hand_over(Accepted::Tcp(stream.into_std()?), workers);
-            }
-        }
-        Listener::Unix(listener, _) => {
-            let listener = UnixListener::from_std(listener.try_clone()?)?;
-            loop {
-                let (stream, _) = listener.accept().await?;
-                hand_over(Accepted::Unix(stream.into_std()?), workers);
-            }
+/// Connects to our own listener, which ends its wait.
+fn wake(address: &Address) -> io::Result<()> {
+    match address {
+        Address::Unix(path) => std::os::unix::net::UnixStream::connect(path).map(drop),
+        Address::Tcp { host, port } => {
+            let ip = host.parse().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+            let ip = match ip {
+                IpAddr::V4(v4) if v4.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+                IpAddr::V6(v6) if v6.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+                ip => ip,
+            };
+            std::net::TcpStream::connect_timeout(&SocketAddr::new(ip, *port), WAKE_TIMEOUT).map(drop)
         }
     }
 }
@@ -181,7 +189,6 @@ fn bind(address: &Address) -> io::Result<(Listener, Address)> {
         Address::Unix(path) => {
             remove_stale_socket(path)?;
             let listener = std::os::unix::net::UnixListener::bind(path)?;
-            listener.set_nonblocking(true)?;
             Ok((Listener::Unix(listener, path.clone()), address.clone()))
         }
         Address::Tcp { host, port } => {
@@ -195,7 +202,7 @@ fn bind(address: &Address) -> io::Result<(Listener, Address)> {
 fn bind_tcp(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     socket.set_reuse_address(true)?;
-    socket.set_nonblocking(true)?;
+    leg::set_options(&socket)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
@@ -218,5 +225,7 @@ fn remove_stale_socket(path: &PathBuf) -> io::Result<()> {
 
 /// As HAProxy and MySQL: bursts of reconnects after a failover are thousands.
 const BACKLOG: i32 = 4096;
+/// To our own socket it takes microseconds, unless the queue is full.
+const WAKE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Between two tries to accept when the process has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

@@ -45,11 +45,8 @@ async fn converse(client: Leg, worker: &Worker) -> ([Traffic; 2], Result<(), Ses
                 "logged in"
             );
             let mut relay = Relay::new(legs, worker);
-            let mut stopping = worker.shared.stopping.clone();
-            let mut ended = tokio::select! {
-                ended = relay.run() => ended,
-                _ = stopping.wait_for(|stopping| *stopping) => Err(stopped()),
-            };
+            let mut ended =
+                worker.shared.stop.unless_asked(relay.run()).await.unwrap_or_else(|| Err(stopped()));
             if let Err(error) = &ended
                 && let Some(told) = error.for_client(&worker.shared.config.server)
                 && let Err(untold) = relay.tell_client(&told).await
@@ -70,12 +67,8 @@ async fn converse(client: Leg, worker: &Worker) -> ([Traffic; 2], Result<(), Ses
 /// The connection phase; when it fails the client is told and the server's handshake is ended.
 async fn connect(client: Leg, worker: &Worker) -> Result<Authenticated, SessionError> {
     let shared = &worker.shared;
-    let mut stopping = shared.stopping.clone();
     let mut handshake = Handshake::new(client, &shared.config);
-    let result = tokio::select! {
-        result = handshake.run(shared) => result,
-        _ = stopping.wait_for(|stopping| *stopping) => Err(stopped()),
-    };
+    let result = shared.stop.unless_asked(handshake.run(shared)).await.unwrap_or_else(|| Err(stopped()));
     let error = match result {
         Ok(agreement) => match handshake.into_authenticated(agreement) {
             Some(legs) => return Ok(legs),
@@ -96,6 +89,7 @@ async fn connect(client: Leg, worker: &Worker) -> Result<Authenticated, SessionE
 
 fn client_leg(accepted: Accepted) -> std::io::Result<Leg> {
     Ok(match accepted {
+        // Socket options come from the listening socket.
         Accepted::Tcp(stream) => Leg::tcp(tokio::net::TcpStream::from_std(stream)?),
         Accepted::Unix(stream) => Leg::unix(tokio::net::UnixStream::from_std(stream)?),
     })

@@ -6,12 +6,13 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::Poll;
 use std::thread::JoinHandle;
 
 use codec::Contexts;
-use tokio::sync::{mpsc, watch};
-use tokio::task::LocalSet;
+use tokio::runtime::{Builder, LocalOptions};
+use tokio::sync::{Notify, mpsc};
 
 use crate::budget::Budget;
 use crate::buffer::SpareBuffers;
@@ -26,8 +27,44 @@ pub(crate) struct Shared {
     pub(crate) budget: Budget,
     pub(crate) own_key: Arc<OwnKey>,
     pub(crate) context_pool: Arc<ContextPool>,
-    /// Becomes true when the proxy stops.
-    pub(crate) stopping: watch::Receiver<bool>,
+    pub(crate) stop: Arc<Stop>,
+}
+
+/// The word that ends all sessions.
+#[derive(Default)]
+pub(crate) struct Stop {
+    asked: AtomicBool,
+    notify: Notify,
+}
+
+impl Stop {
+    pub(crate) fn ask(&self) {
+        self.asked.store(true, Ordering::Release);
+        self.notify.notify_waiters();
+    }
+
+    pub(crate) fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::Acquire)
+    }
+
+    /// Runs `work` until it is done, or `None` when the proxy stops first.
+    ///
+    /// Cost: one atomic load per poll; the notification is subscribed to only once.
+    pub(crate) async fn unless_asked<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = std::pin::pin!(work);
+        let mut notified = std::pin::pin!(self.notify.notified());
+        let mut subscribed = false;
+        std::future::poll_fn(|cx| {
+            if !std::mem::replace(&mut subscribed, true) && notified.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(None);
+            }
+            if self.is_asked() {
+                return Poll::Ready(None);
+            }
+            work.as_mut().poll(cx).map(Some)
+        })
+        .await
+    }
 }
 
 /// What the sessions of one worker share.
@@ -57,17 +94,23 @@ impl WorkerHandle {
         let (accepted, queue) = mpsc::unbounded_channel();
         let load = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&load);
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .max_blocking_threads(HELPER_THREADS_MAX)
-            .thread_name(format!("helper-{index}"))
-            .build()?;
+        let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
         let thread = std::thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
-            let local = LocalSet::new();
-            local.block_on(&runtime, serve(queue, shared, counted));
+            let runtime = Builder::new_current_thread()
+                .enable_all()
+                .max_blocking_threads(HELPER_THREADS_MAX)
+                .thread_name(format!("helper-{index}"))
+                .build_local(LocalOptions::default());
+            let runtime = match runtime {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(ready.send(Err(error))),
+            };
+            drop(ready.send(Ok(())));
+            runtime.block_on(serve(queue, shared, counted));
             // Sessions were told to stop; what hangs in a name lookup is not waited for.
             runtime.shutdown_background();
         })?;
+        is_ready.recv().unwrap_or_else(|_| Err(std::io::ErrorKind::Other.into()))?;
         Ok(Self { accepted, load, thread: Some(thread) })
     }
 }

@@ -207,7 +207,10 @@ impl<'a> Relay<'a> {
 
     /// Ends the client's leg so that it sees the last bytes.
     pub(crate) async fn close(self) {
-        self.client.linger().await;
+        // A client that has said its last word has nothing left that could turn our close into a reset.
+        if !self.to_server.source_ended() {
+            self.client.linger().await;
+        }
     }
 
     /// What was carried since the login: to the server, to the client.
