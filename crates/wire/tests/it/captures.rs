@@ -97,8 +97,10 @@ fn a_greeting_is_rebuilt_byte_for_byte() {
     }
 }
 
-/// All captured logins: name, payload, compression bits, level, database.
-fn logins() -> Vec<(&'static str, Vec<u8>, Capabilities, Option<u8>, Option<&'static [u8]>)> {
+/// Name, payload, compression bits, level, database.
+type Captured = (&'static str, Vec<u8>, Capabilities, Option<u8>, Option<&'static [u8]>);
+
+fn logins() -> Vec<Captured> {
     const NONE: Capabilities = Capabilities::NONE;
     vec![
         ("mysql", capture!("mysql-cli-9.7.4-login"), NONE, None, Some(b"test")),
