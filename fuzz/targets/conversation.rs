@@ -8,12 +8,12 @@ use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use wire::conversation::Conversation;
 use wire::limits::PEEK_LEN;
-use wire::{Capabilities, Direction, Side, packet};
+use wire::{Capabilities, Direction, Side, frame, packet};
 
 #[derive(Arbitrary, Debug)]
 enum Operation<'a> {
     Packet { to_server: bool, payload_len: PayloadLen, sequence_id: u8, peek: &'a [u8] },
-    Frame { of_client: bool, id: u8, inside_packet: bool },
+    Frame { of_client: bool, id: u8, packed_len: u8, inside_packet: bool },
     TakeFrameId { of_client: bool },
 }
 
@@ -51,8 +51,10 @@ fuzz_target!(|input: (u32, u32, bool, Vec<Operation<'_>>)| {
                     assert!(after == before || after + 1 == before);
                 }
             }
-            Operation::Frame { of_client, id, inside_packet } => {
-                if conversation.frame_received(side(of_client), id, inside_packet).is_err() {
+            Operation::Frame { of_client, id, packed_len, inside_packet } => {
+                let header =
+                    frame::Header { packed_len: packed_len.into(), sequence_id: id, plain_len: 0 };
+                if conversation.frame_received(side(of_client), header, inside_packet).is_err() {
                     return;
                 }
             }

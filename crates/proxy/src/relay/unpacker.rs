@@ -93,7 +93,7 @@ impl Unpacker {
                         return Poll::Ready(Ok(Unpacked::NeedMore));
                     };
                     if let Some(conversation) = &mut conversation {
-                        conversation.frame_received(self.side, header.sequence_id, inside_packet)?;
+                        conversation.frame_received(self.side, header, inside_packet)?;
                     }
                     self.last_id = header.sequence_id;
                     self.raw.consume(frame::HEADER_LEN);

@@ -157,6 +157,12 @@ impl Login {
         let (login, head_len) = Self::parse_with_head_len(payload)?;
         let mut out = capabilities.mysql_bits().to_le_bytes().to_vec();
         out.extend_from_slice(payload.get(4..head_len).unwrap_or_default());
+        if zstd_level.is_some()
+            && login.capabilities.contains(Capabilities::CONNECT_ATTRS)
+            && login.attributes.is_none()
+        {
+            out.push(0); // Announced and left out; the level must not be taken for their length.
+        }
         out.extend(zstd_level);
         if !login.capabilities.contains(Capabilities::ZSTD_COMPRESSION_ALGORITHM) {
             // Not a level: something of the client's that we don't know. The server shall judge it.
@@ -229,6 +235,15 @@ mod tests {
         let mut payload = login().build();
         payload.extend_from_slice(&[0, 0, 0]);
         assert_eq!(Login::parse(&payload).unwrap().zstd_level, Some(7));
+    }
+
+    #[test]
+    fn the_level_is_never_taken_for_the_length_of_attributes_that_were_left_out() {
+        let mut payload = Login { zstd_level: None, attributes: Some(Vec::new()), ..login() }.build();
+        assert_eq!(payload.pop(), Some(0));
+        assert_eq!(Login::parse(&payload).unwrap().attributes, None);
+        let zstd = Login::for_server_leg(&payload, login().capabilities, Some(7)).unwrap();
+        assert_eq!(Login::parse(&zstd).unwrap().zstd_level, Some(7));
     }
 
     #[test]

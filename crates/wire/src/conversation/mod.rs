@@ -24,7 +24,7 @@ pub use reply::{Outcome, Reply};
 
 use crate::command::COM_QUIT;
 use crate::limits::COMMANDS_IN_FLIGHT_MAX;
-use crate::{Capabilities, Direction, Fault, Side, packet};
+use crate::{Capabilities, Direction, Fault, Side, frame, packet};
 
 /// What both half-pipes of a relay know of the dialogue.
 #[derive(Debug)]
@@ -41,6 +41,8 @@ pub struct Conversation {
     client_received: Ids,
     /// Ids that follow the last received from the server.
     server_received: Ids,
+    /// The client's last frame was empty: its next one goes on counting.
+    client_frame_was_empty: bool,
     /// The payload of a packet goes on in the next, by direction.
     to_server_continues: bool,
     to_client_continues: bool,
@@ -50,6 +52,8 @@ pub struct Conversation {
     client_turn_begins: bool,
     /// The client handed it back, and the server has not begun.
     server_turn_begins: bool,
+    /// A packet of the server wants an acknowledgement, and its last piece has not come.
+    ack_wanted: bool,
     /// The last command's bytes may still be arriving; its reply starts behind them.
     open_command: Option<u64>,
     commands_begun: u64,
@@ -96,11 +100,13 @@ impl Conversation {
             server_send: START,
             client_received: START,
             server_received: START,
+            client_frame_was_empty: false,
             to_server_continues: false,
             to_client_continues: false,
             file_open: false,
             client_turn_begins: false,
             server_turn_begins: false,
+            ack_wanted: false,
             open_command: None,
             commands_begun: 0,
             client_quits: false,
@@ -139,9 +145,9 @@ impl Conversation {
     }
 
     /// Packet and frame id of an error that the proxy itself sends to the client now.
-    pub fn error_ids(&mut self) -> (u8, u8) {
+    pub fn error_ids(&self) -> (u8, u8) {
         let mut ids = match self.in_flight.front() {
-            Some(command) if command.reply_begun => self.client_send,
+            Some(command) if command.reply_begun => return (self.client_send.packet, self.client_send.frame),
             Some(command) => command.reply_ids,
             None => self.client_received,
         };
@@ -151,21 +157,28 @@ impl Conversation {
         (ids.packet, ids.frame)
     }
 
-    /// Takes a frame's id from `side`. `inside_packet`: an earlier frame ended in the middle of a packet.
+    /// Takes a frame's header from `side`. `inside_packet`: an earlier frame ended in the middle of a packet.
     ///
     /// Errors: `SequenceOutOfOrder` where a server would answer 1156.
-    pub fn frame_received(&mut self, side: Side, id: u8, inside_packet: bool) -> Result<(), Fault> {
+    pub fn frame_received(
+        &mut self,
+        side: Side,
+        header: frame::Header,
+        inside_packet: bool,
+    ) -> Result<(), Fault> {
         match side {
-            Side::Client => self.client_frame_received(id, inside_packet),
+            Side::Client => self.client_frame_received(header, inside_packet),
             Side::Server => {
-                self.server_received.frame = id.wrapping_add(1);
+                self.server_received.frame = header.sequence_id.wrapping_add(1);
                 Ok(())
             }
         }
     }
 
-    fn client_frame_received(&mut self, id: u8, inside_packet: bool) -> Result<(), Fault> {
-        let goes_on = inside_packet || self.to_server_continues;
+    fn client_frame_received(&mut self, header: frame::Header, inside_packet: bool) -> Result<(), Fault> {
+        let id = header.sequence_id;
+        let was_empty = std::mem::replace(&mut self.client_frame_was_empty, header.packed_len == 0);
+        let goes_on = inside_packet || self.to_server_continues || was_empty;
         let turn = !goes_on && self.is_clients_turn();
         let expected = if goes_on || (turn && !self.client_turn_begins) {
             self.client_received.frame
@@ -182,6 +195,10 @@ impl Conversation {
         self.client_received.frame = id.wrapping_add(1);
         if goes_on {
             self.extend_open_command();
+            if self.server_turn_begins {
+                // More of what the client said in its turn: the server's part starts behind it.
+                self.client_send = self.client_received;
+            }
         }
         Ok(())
     }
@@ -297,25 +314,30 @@ impl Conversation {
         self.server_received.packet = header.sequence_id.wrapping_add(1);
         let goes_on = std::mem::replace(&mut self.to_client_continues, header.continues());
         let mut plan = Plan { sequence_id: 0, starts_frame: false, ends_frame: false };
-        let mut semi_sync_turn = false;
         if !goes_on {
             plan.starts_frame = self.turn_to_server(header);
             if let Some(oldest) = self.in_flight.front_mut() {
-                semi_sync_turn = oldest.reply == Reply::Stream && semi_sync::asks_for_ack(header, peek);
+                self.ack_wanted = oldest.reply == Reply::Stream && semi_sync::asks_for_ack(header, peek);
                 match oldest.reply.advance(self.agreed, header.payload_len, peek) {
                     Outcome::More => {}
                     Outcome::ClientTurn => {
                         self.client_turn_begins = true;
                         self.file_open = oldest.reply == Reply::LocalInfile;
                     }
-                    Outcome::Done => drop(self.in_flight.pop_front()),
+                    Outcome::Done => {
+                        self.in_flight.pop_front();
+                        // A file that was asked for still comes, even behind an early error; nothing else does.
+                        self.client_turn_begins &= self.file_open;
+                    }
                 }
             }
         }
+        let semi_sync_turn = self.ack_wanted && !header.continues();
         plan.ends_frame = self.client_turn_begins || semi_sync_turn;
         plan.sequence_id = self.client_send.packet;
         self.client_send.packet = self.client_send.packet.wrapping_add(1);
         if semi_sync_turn {
+            self.ack_wanted = false;
             self.client_send = semi_sync::ids_after_ack(self.client_framed);
         }
         plan
@@ -324,9 +346,10 @@ impl Conversation {
     /// Sets the client leg's counters where a reply, or a new part of one, begins; says whether one does.
     fn turn_to_server(&mut self, header: packet::Header) -> bool {
         let Some(oldest) = self.in_flight.front_mut() else {
-            // Nobody asked: an idle timeout, a shutdown. Servers number such packets from 0.
-            if header.sequence_id == 0 {
-                self.client_send = Ids::default();
+            // Nobody asked: an idle timeout, a shutdown. MySQL numbers such a packet 0, and MariaDB 1: it is
+            // what the client will take for the answer to its next command.
+            if header.sequence_id <= 1 {
+                self.client_send = Ids { packet: header.sequence_id, frame: header.sequence_id };
                 return true;
             }
             return false;

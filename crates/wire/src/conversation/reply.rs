@@ -7,7 +7,7 @@
 //! Prepare -> OK with counts -> Definitions           Done
 //! ```
 //! Source: MySQL internals, command phase; MariaDB knowledge base, "result set packets"; pinned by
-//! `tests/it/replies.rs` and the live tests of crate `proxy`.
+//! `tests.rs` here, whose packets were read from real servers, and the live tests of crate `proxy`.
 //!
 //! Not here: sequence ids and the queue of commands (`super`).
 
@@ -34,7 +34,11 @@ pub enum Reply {
         eof: bool,
     },
     /// Rows up to their end.
-    Rows,
+    Rows {
+        /// Another result follows whatever the end of the rows says: MySQL announces the OK behind OUT
+        /// parameters only in the EOF before them.
+        more_announced: bool,
+    },
     /// The answer to COM_STMT_PREPARE.
     Prepare,
     /// Definitions of parameters and columns: packets still to come, EOFs included.
@@ -66,6 +70,9 @@ pub enum Outcome {
 }
 
 impl Reply {
+    /// Rows whose end tells itself whether more follows.
+    const ROWS: Self = Self::Rows { more_announced: false };
+
     /// The reply due to `command`; `None` for commands that have none.
     pub const fn to(command: u8) -> Option<Self> {
         Some(match command {
@@ -96,13 +103,14 @@ impl Reply {
             Self::Definitions { left, eof } => {
                 *left -= 1;
                 if *left == 0 && !*eof {
-                    *self = Self::Rows;
+                    *self = Self::ROWS;
                 }
                 Outcome::More
             }
-            Self::Rows if eof::ends_rows(peek, payload_len, deprecate_eof) => {
+            Self::Rows { more_announced } if eof::ends_rows(peek, payload_len, deprecate_eof) => {
                 let flags = if deprecate_eof { ok::status_of(peek) } else { eof::status_of(peek) };
-                self.end_of_result(flags)
+                let announced = if *more_announced { status::MORE_RESULTS_EXISTS } else { 0 };
+                self.end_of_result(flags | announced)
             }
             Self::UntilEof | Self::Stream if eof::ends_rows(peek, payload_len, deprecate_eof) => {
                 Outcome::Done
@@ -114,7 +122,9 @@ impl Reply {
             }
             Self::Auth if peek.first() == Some(&ok::HEADER) => Outcome::Done,
             Self::Auth => Outcome::ClientTurn,
-            Self::Rows | Self::UntilEof | Self::Stream | Self::LocalInfile | Self::Foreign => Outcome::More,
+            Self::Rows { .. } | Self::UntilEof | Self::Stream | Self::LocalInfile | Self::Foreign => {
+                Outcome::More
+            }
         }
     }
 
@@ -133,7 +143,7 @@ impl Reply {
                     || agreed.contains(Capabilities::MARIADB_CACHE_METADATA);
                 let left = if spared && reader.u8() == Ok(METADATA_NONE) { 0 } else { count };
                 let eof = !agreed.contains(Capabilities::DEPRECATE_EOF);
-                *self = if left == 0 && !eof { Self::Rows } else { Self::Definitions { left, eof } };
+                *self = if left == 0 && !eof { Self::ROWS } else { Self::Definitions { left, eof } };
                 Outcome::More
             }
         }
@@ -145,7 +155,8 @@ impl Reply {
         if flags & status::CURSOR_EXISTS != 0 {
             return self.end_of_result(flags);
         }
-        *self = Self::Rows;
+        let out_parameters = flags & status::PS_OUT_PARAMS != 0;
+        *self = Self::Rows { more_announced: out_parameters && flags & status::MORE_RESULTS_EXISTS != 0 };
         Outcome::More
     }
 
@@ -169,11 +180,10 @@ impl Reply {
         let (columns, parameters) = counts.unwrap_or_default();
         let spared =
             agreed.contains(Capabilities::OPTIONAL_RESULTSET_METADATA) && reader.u8() == Ok(METADATA_NONE);
-        if spared {
-            return Outcome::Done;
-        }
         let eof = u32::from(!agreed.contains(Capabilities::DEPRECATE_EOF));
-        let packets = |count: u16| if count == 0 { 0 } else { u32::from(count) + eof };
+        // MySQL sends the EOFs even behind definitions that it spares.
+        let definitions = |count: u16| if spared { 0 } else { u32::from(count) };
+        let packets = |count: u16| if count == 0 { 0 } else { definitions(count) + eof };
         *self = Self::Prepared { left: packets(columns) + packets(parameters) };
         if *self == (Self::Prepared { left: 0 }) { Outcome::Done } else { Outcome::More }
     }
