@@ -58,6 +58,14 @@ pub fn root_or_skip() -> bool {
     is_root
 }
 
+/// Puts the test on the list of what was not run, which reads "1 for REASON: name": `want of node`.
+///
+/// # Panics
+/// If it cannot be recorded.
+pub fn skip(reason: &str) {
+    record(SKIPPED, reason);
+}
+
 fn runs_live(kind: Kind) -> bool {
     let skips = env::var_os("WIREPRESS_SKIP_LIVE").is_some_and(|value| value == "1");
     if skips {

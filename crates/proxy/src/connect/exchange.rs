@@ -49,6 +49,11 @@ pub(crate) async fn run(
                 return Ok(Some(ErrPacket::parse(&payload).map_err(|fault| failed(fault.into()))?));
             }
             Step::AskServerForKey { request, masked_password: masked } => {
+                if !exchange.client_secure() {
+                    tracing::warn!(
+                        "a client sent its password in clear over TCP, as MariaDB's without TLS do"
+                    );
+                }
                 masked_password = Zeroizing::new(masked);
                 packets.write(Side::Server, &request).await?;
             }

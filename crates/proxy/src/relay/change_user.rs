@@ -1,10 +1,10 @@
-//! COM_CHANGE_USER between legs whose authentication must be translated.
+//! COM_CHANGE_USER where its authentication may have to be translated.
 //!
 //! Both legs are read packet by packet, as at login, but framed if they are compressed: the exchange belongs to
 //! the command phase. Each leg's ids go on from what its peer sent.
 //!
 //! Invariants: runs only when no reply is due; every buffer that held a password is wiped.
-//! Not here: COM_CHANGE_USER between legs that are alike, which passes like any command.
+//! Not here: COM_CHANGE_USER between two secure legs, which passes like any command.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};

@@ -84,7 +84,7 @@ impl<'a> Relay<'a> {
         );
         to_server.feed(&client.received, worker);
         to_client.feed(&server.received, worker);
-        if client.leg.is_secure() != server.leg.is_secure() {
+        if !(client.leg.is_secure() && server.leg.is_secure()) {
             to_server.stop_at_change_user();
         }
         Self {

@@ -2,13 +2,16 @@
 //!
 //! ```text
 //! caching_sha2_password, full authentication (server: 01 04)
-//! client leg  server leg
-//! equal       equal         packets pass as they are
-//! secure      plain TCP     client: password \0     -> server: 02, takes its key, RSA(password xor nonce)
-//! plain TCP   secure        client: 02, gets OUR key, RSA(password xor nonce)  -> server: password \0
+//! server leg  client sends
+//! secure      password \0      passes as it is
+//! secure      02               gets OUR key, sends RSA(password xor nonce)   -> server: password \0
+//! plain TCP   password \0      -> server: 02, takes its key, RSA(password xor nonce)
+//! plain TCP   02, RSA(...)     passes as it is, the server's key included
 //! ```
-//! A leg is secure for this plugin when it is TLS or a Unix socket. For `sha256_password` only TLS counts, so
-//! without TLS its legs never differ.
+//! A leg is secure for this plugin when it is TLS or a Unix socket. What the client sends should follow from its
+//! own leg, but doesn't always: MariaDB's Connector/C that prefers TLS sends its password in clear even where TLS
+//! wasn't offered. So the packet decides. For `sha256_password` only TLS counts, so without TLS its legs never
+//! differ.
 //!
 //! Invariants: a password exists only in the buffers handed to the caller for one step, which wipes them.
 //! Source: MySQL `sql/auth/sha2_password.cc`, `sql-common/client_authentication.cc`.
@@ -74,9 +77,9 @@ impl Exchange {
         Self { client_secure, server_secure, plugin, nonce, stage: Stage::Passing }
     }
 
-    /// Whether the legs differ, so that a packet may have to be translated.
-    pub const fn translates(&self) -> bool {
-        self.client_secure != self.server_secure
+    /// Whether the client leg counts as secure.
+    pub const fn client_secure(&self) -> bool {
+        self.client_secure
     }
 
     /// Takes a packet of the server.
@@ -90,7 +93,7 @@ impl Exchange {
                 let server_key_pem = payload.get(1..).unwrap_or_default().to_vec();
                 Ok(Step::EncryptForServer { server_key_pem })
             }
-            [MORE_DATA, FULL_AUTHENTICATION] if self.translates() && self.plugin == CACHING_SHA2 => {
+            [MORE_DATA, FULL_AUTHENTICATION] if self.plugin == CACHING_SHA2 => {
                 self.stage = Stage::FullAuthentication;
                 Ok(Step::Forward)
             }
@@ -104,25 +107,29 @@ impl Exchange {
     pub fn client_packet(&mut self, payload: &[u8]) -> Result<Step, Fault> {
         match (self.stage, payload) {
             (Stage::Passing, _) => Ok(Step::Forward),
+            (Stage::FullAuthentication, [REQUEST_KEY]) if self.server_secure => {
+                self.stage = Stage::CiphertextDue;
+                Ok(Step::OfferOwnKey)
+            }
             (Stage::FullAuthentication, [REQUEST_KEY]) => {
-                if self.server_secure {
-                    self.stage = Stage::CiphertextDue;
-                    return Ok(Step::OfferOwnKey);
-                }
-                // The client doesn't count its leg as secure: RSA from end to end.
+                // RSA from end to end.
                 self.stage = Stage::Passing;
                 Ok(Step::Forward)
             }
-            (Stage::FullAuthentication, _) if self.client_secure => {
-                self.stage = Stage::ServerKeyDue;
-                Ok(Step::AskServerForKey { request: [REQUEST_KEY], masked_password: self.mask(payload) })
-            }
-            (Stage::FullAuthentication, _) => {
+            (Stage::FullAuthentication, _) => match (self.is_clear(payload), self.server_secure) {
+                (true, false) => {
+                    self.stage = Stage::ServerKeyDue;
+                    Ok(Step::AskServerForKey { request: [REQUEST_KEY], masked_password: self.mask(payload) })
+                }
+                (true, true) | (false, false) => {
+                    self.stage = Stage::Passing;
+                    Ok(Step::Forward)
+                }
                 // Encrypted without asking: the client has pinned the server's key, which is not ours.
-                Err(Fault::AuthPacketUnexpected(
+                (false, true) => Err(Fault::AuthPacketUnexpected(
                     "the client encrypted its password with a key that it knew before",
-                ))
-            }
+                )),
+            },
             (Stage::CiphertextDue, _) => {
                 self.stage = Stage::Passing;
                 Ok(Step::DecryptForServer)
@@ -134,6 +141,12 @@ impl Exchange {
     /// The server's packet from what the client encrypted: `masked` xor nonce.
     pub fn unmask(&self, masked: &[u8]) -> Vec<u8> {
         scramble::xor(masked, &self.nonce)
+    }
+
+    /// Whether a packet is a password and its NUL, not ciphertext, whose length is that of the RSA key.
+    fn is_clear(&self, payload: &[u8]) -> bool {
+        let ends_alone = payload.split_last().is_some_and(|(last, rest)| *last == 0 && !rest.contains(&0));
+        self.client_secure || (ends_alone && !RSA_LENS.contains(&payload.len()))
     }
 
     fn mask(&self, password: &[u8]) -> Vec<u8> {
@@ -180,6 +193,8 @@ const FULL_AUTHENTICATION: u8 = 0x04;
 const REQUEST_KEY: u8 = 0x02;
 /// PEM begins with dashes.
 const PEM_START: u8 = b'-';
+/// Ciphertext of keys of 1024 to 4096 bits, bytes.
+const RSA_LENS: [usize; 4] = [128, 256, 384, 512];
 const CACHING_SHA2: &[u8] = b"caching_sha2_password";
 
 #[cfg(test)]
@@ -191,15 +206,41 @@ mod tests {
     }
 
     #[test]
-    fn legs_that_are_alike_pass_everything() {
-        for secure in [false, true] {
-            let mut exchange = exchange(secure, secure);
-            assert_eq!(exchange.server_packet(&[1, 4]), Ok(Step::Forward));
-            assert_eq!(exchange.client_packet(&[2]), Ok(Step::Forward));
-            assert_eq!(exchange.server_packet(b"\x01-----BEGIN"), Ok(Step::Forward));
-            assert_eq!(exchange.client_packet(&[9; 256]), Ok(Step::Forward));
-            assert_eq!(exchange.server_packet(&[0, 0, 0, 2, 0]), Ok(Step::Succeeded));
+    fn rsa_passes_from_end_to_end_between_plain_legs() {
+        let mut exchange = exchange(false, false);
+        assert_eq!(exchange.server_packet(&[1, 4]), Ok(Step::Forward));
+        assert_eq!(exchange.client_packet(&[2]), Ok(Step::Forward));
+        assert_eq!(exchange.server_packet(b"\x01-----BEGIN"), Ok(Step::Forward));
+        assert_eq!(exchange.client_packet(&[9; 256]), Ok(Step::Forward));
+        assert_eq!(exchange.server_packet(&[0, 0, 0, 2, 0]), Ok(Step::Succeeded));
+    }
+
+    #[test]
+    fn a_pinned_server_key_works_between_plain_legs_and_is_an_error_before_a_secure_server() {
+        for (server_secure, ok) in [(false, true), (true, false)] {
+            let mut exchange = exchange(false, server_secure);
+            exchange.server_packet(&[1, 4]).unwrap();
+            // The last byte is zero by chance.
+            let mut ciphertext = [9; 256];
+            ciphertext[255] = 0;
+            assert_eq!(exchange.client_packet(&ciphertext) == Ok(Step::Forward), ok);
         }
+    }
+
+    #[test]
+    fn a_clear_password_passes_to_a_secure_server() {
+        let mut exchange = exchange(true, true);
+        assert_eq!(exchange.server_packet(&[1, 4]), Ok(Step::Forward));
+        assert_eq!(exchange.client_packet(b"secret\0"), Ok(Step::Forward));
+    }
+
+    /// MariaDB's Connector/C that prefers TLS and isn't offered it.
+    #[test]
+    fn a_password_that_came_in_clear_over_tcp_is_encrypted_towards_a_plain_server() {
+        let mut exchange = exchange(false, false);
+        exchange.server_packet(&[1, 4]).unwrap();
+        let step = exchange.client_packet(b"secret\0").unwrap();
+        assert!(matches!(step, Step::AskServerForKey { .. }), "{step:?}");
     }
 
     #[test]

@@ -6,6 +6,8 @@ mod authentication;
 mod drivers;
 mod dumps;
 mod flows;
+mod front;
+mod log_lines;
 mod probes;
 mod replication;
 mod sizes;
