@@ -3,9 +3,11 @@
 //! Not here: peers that misbehave on purpose (`bad_input`).
 
 mod authentication;
+mod client;
 mod drivers;
 mod dumps;
 mod flows;
 mod probes;
 mod replication;
+mod route;
 mod sizes;

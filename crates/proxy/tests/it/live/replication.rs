@@ -27,11 +27,15 @@ impl Pair {
             _ => [&["--rpl-semi-sync-master-timeout=20000"], &[]],
         };
         let options = |id, arguments: &[&str]| {
-            arguments.iter().fold(Options::new().binary_log(id), |options, argument| options.argument(*argument))
+            arguments
+                .iter()
+                .fold(Options::new().binary_log(id), |options, argument| options.argument(*argument))
         };
         let source = required_with(kind, &options(1, source_plugin))?;
         let replica = required_with(kind, &options(2, replica_plugin))?;
-        source.sql("create database r; create table r.t (id int auto_increment primary key, v longblob)").unwrap();
+        source
+            .sql("create database r; create table r.t (id int auto_increment primary key, v longblob)")
+            .unwrap();
         Some(Self { source, replica, kind })
     }
 
@@ -144,7 +148,11 @@ fn a_replica_follows(kind: Kind, algorithms: &[Algorithm]) {
             }
             let sessions = proxy.counters().sessions();
             pair.replica.sql(pair.word("stop replica", "stop slave")).unwrap();
-            assert_eq!(proxy.counters().sessions(), sessions, "{client} to {server}: the replica reconnected");
+            assert_eq!(
+                proxy.counters().sessions(),
+                sessions,
+                "{client} to {server}: the replica reconnected"
+            );
             proxy.stop();
         }
     }
