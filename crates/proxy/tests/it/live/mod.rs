@@ -3,6 +3,7 @@
 //! Not here: peers that misbehave on purpose (`bad_input`).
 
 mod authentication;
+mod client;
 mod drivers;
 mod dumps;
 mod flows;
@@ -10,4 +11,5 @@ mod front;
 mod log_lines;
 mod probes;
 mod replication;
+mod route;
 mod sizes;
