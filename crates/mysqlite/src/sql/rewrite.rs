@@ -19,6 +19,9 @@ use crate::schema::catalog::{Catalog, is_built_in};
 /// limit is 1,000.
 const DEPTH_MAX: usize = 200;
 
+/// Decimal digits that a double holds for certain.
+const FLOAT_DIGITS: usize = 15;
+
 /// What names mean where the statement runs.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
@@ -142,10 +145,7 @@ impl<'a> Rewriter<'a> {
             }
             Some(Kind::Number) => self.number(raw),
             Some(Kind::Hex) => {
-                let digits: Vec<u8> =
-                    raw.get(2..).unwrap_or_default().iter().copied().filter(u8::is_ascii_hexdigit).collect();
-                let odd = if digits.len() % 2 == 1 { "0" } else { "" };
-                self.out.push_str(&format!("x'{odd}{}'", String::from_utf8_lossy(&digits)));
+                quote::push_literal(&mut self.out, &hex_value(raw));
             }
             Some(Kind::Bits) => {
                 let bits = raw.iter().skip(1).filter(|byte| matches!(byte, b'0' | b'1'));
@@ -168,7 +168,13 @@ impl<'a> Rewriter<'a> {
     fn number(&mut self, raw: &[u8]) {
         let text = String::from_utf8_lossy(raw);
         let whole = text.bytes().all(|byte| byte.is_ascii_digit());
-        if !whole || text.parse::<i64>().is_ok() {
+        let smallest = *text == *"9223372036854775808" && self.at > 0 && self.sql.is_symbol(self.at - 1, "-");
+        let digits = text.bytes().filter(u8::is_ascii_digit).count();
+        let exact = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        if !whole && exact && digits > FLOAT_DIGITS {
+            // A float would lose digits that a decimal column keeps.
+            self.out.push_str(&quote::literal(raw));
+        } else if !whole || smallest || text.parse::<i64>().is_ok() {
             self.out.push_str(&text);
         } else if self.frame.clause == Clause::Other && text.parse::<u64>().is_ok() && self.after_limit() {
             // "All rows" in MySQL is 18446744073709551615.
@@ -542,6 +548,16 @@ fn item_name(sql: &Sql<'_>, start: usize, end: usize) -> Option<String> {
         return Some(String::from_utf8_lossy(&sql.text(last)).into_owned());
     }
     Some(String::from_utf8_lossy(sql.span(start, end)).into_owned())
+}
+
+/// The bytes of `0x41` or `x'41'`.
+fn hex_value(raw: &[u8]) -> Vec<u8> {
+    let digits = raw.iter().skip(2).filter_map(|&byte| char::from(byte).to_digit(16));
+    let mut digits: Vec<u8> = digits.map(|digit| digit as u8).collect();
+    if digits.len() % 2 == 1 {
+        digits.insert(0, 0);
+    }
+    digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
 fn text_name(sql: &Sql<'_>, index: usize) -> Option<String> {
