@@ -46,16 +46,19 @@ pub(crate) fn serve(stream: Stream, shared: &Shared) -> Result<(), Fault> {
         codec::Algorithm::Zlib => login::ZLIB_LEVEL,
         codec::Algorithm::Zstd => client.leg.zstd_level.map_or(3, codec::ZstdLevel::get),
     };
-    let identity =
-        Identity { id, user: client.user.clone(), host: host.clone(), algorithm: client.leg.algorithm, level };
+    let identity = Identity {
+        id,
+        user: client.user.clone(),
+        host: host.clone(),
+        algorithm: client.leg.algorithm,
+        level,
+    };
     let mut engine = match shared.database.connect(identity, Arc::clone(&shared.sessions)) {
         Ok(engine) => engine,
         Err(fault) => return send_fault(&mut connection, &fault),
     };
-    if let Some(database) = &client.database {
-        if let Err(fault) = engine.use_schema(database) {
-            return send_fault(&mut connection, &fault);
-        }
+    if let Some(Err(fault)) = client.database.as_ref().map(|database| engine.use_schema(database)) {
+        return send_fault(&mut connection, &fault);
     }
     shared.sessions.set_interrupt(id, engine.interrupter());
     shared.sessions.update(id, |process| {
@@ -142,7 +145,8 @@ impl Session<'_> {
         match code {
             com::COM_QUERY => {
                 let status = self.engine.status();
-                let mut writer = Writer::new(&mut self.connection, self.capabilities, RowFormat::Text, status);
+                let mut writer =
+                    Writer::new(&mut self.connection, self.capabilities, RowFormat::Text, status);
                 self.engine.query(argument, self.multi_statements, &mut writer)
             }
             com::COM_STMT_PREPARE => self.prepare(argument),
@@ -242,10 +246,9 @@ impl Session<'_> {
 
     fn long_data(&mut self, argument: &[u8]) {
         let mut reader = Reader::new(argument);
-        if let (Ok(id), Ok(index)) = (reader.u32(), reader.u16()) {
-            if let Some(bound) = self.statements.get_mut(&id) {
-                bound.append(usize::from(index), reader.rest());
-            }
+        let (Ok(id), Ok(index)) = (reader.u32(), reader.u16()) else { return };
+        if let Some(bound) = self.statements.get_mut(&id) {
+            bound.append(usize::from(index), reader.rest());
         }
     }
 

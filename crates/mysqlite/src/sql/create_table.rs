@@ -184,7 +184,10 @@ pub(crate) fn foreign_key(cursor: &mut Cursor<'_>, table: &Table) -> Result<Opti
     let rules_start = cursor.at;
     while cursor.word("ON") {
         cursor.any(&["DELETE", "UPDATE"]);
-        if !cursor.words(&["SET", "NULL"]) && !cursor.words(&["NO", "ACTION"]) && !cursor.words(&["SET", "DEFAULT"]) {
+        if !cursor.words(&["SET", "NULL"])
+            && !cursor.words(&["NO", "ACTION"])
+            && !cursor.words(&["SET", "DEFAULT"])
+        {
             cursor.name()?;
         }
     }
@@ -293,9 +296,9 @@ pub(crate) fn default_value(cursor: &mut Cursor<'_>, scope: Scope<'_>) -> Result
     cursor.at += 1;
     match cursor.sql.kind(at) {
         Some(Kind::Text) => Ok(DefaultValue::Text(cursor.sql.text(at))),
-        Some(Kind::Number) => {
-            Ok(DefaultValue::Text(format!("{sign}{}", String::from_utf8_lossy(cursor.sql.raw(at))).into_bytes()))
-        }
+        Some(Kind::Number) => Ok(DefaultValue::Text(
+            format!("{sign}{}", String::from_utf8_lossy(cursor.sql.raw(at))).into_bytes(),
+        )),
         Some(Kind::Word) if cursor.sql.is(at, "TRUE") => Ok(DefaultValue::Text(b"1".to_vec())),
         Some(Kind::Word) if cursor.sql.is(at, "FALSE") => Ok(DefaultValue::Text(b"0".to_vec())),
         Some(Kind::Bits | Kind::Hex) => {
@@ -378,11 +381,17 @@ pub(crate) fn index_foreign_keys(table: &mut Table) -> Result<(), SqlFault> {
     for foreign in table.foreign_keys.clone() {
         let served = table.keys.iter().any(|key| {
             let mut names = key.columns.iter().map(|(name, ..)| name);
-            foreign.columns.iter().all(|column| names.next().is_some_and(|name| name.eq_ignore_ascii_case(column)))
+            foreign
+                .columns
+                .iter()
+                .all(|column| names.next().is_some_and(|name| name.eq_ignore_ascii_case(column)))
         });
         if !served {
             let columns = foreign.columns.iter().map(|name| (name.clone(), None, false)).collect();
-            add_key(table, Key { kind: KeyKind::Plain, name: foreign.name, columns, comment: String::new() })?;
+            add_key(
+                table,
+                Key { kind: KeyKind::Plain, name: foreign.name, columns, comment: String::new() },
+            )?;
         }
     }
     Ok(())

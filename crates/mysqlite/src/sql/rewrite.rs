@@ -55,7 +55,8 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    pub(crate) const EXPRESSION: Self = Self { clause: Clause::Other, table_due: false, naming: false, item: None };
+    pub(crate) const EXPRESSION: Self =
+        Self { clause: Clause::Other, table_due: false, naming: false, item: None };
     pub(crate) const OUTERMOST: Self = Self { naming: true, ..Self::EXPRESSION };
     const TABLES: Self = Self { clause: Clause::From, table_due: true, ..Self::EXPRESSION };
 }
@@ -204,7 +205,9 @@ impl<'a> Rewriter<'a> {
             b"||" if !self.scope.pipes_as_concat => self.push("OR"),
             b"!" => self.push("NOT"),
             b"<=>" => self.push("IS"),
-            b":=" => return Err(SqlFault::NotSupported("assignments with := inside a query (use SET)".to_owned())),
+            b":=" => {
+                return Err(SqlFault::NotSupported("assignments with := inside a query (use SET)".to_owned()));
+            }
             b"^" => return Err(SqlFault::NotSupported("the operator ^".to_owned())),
             b"{" | b"}" => return Err(self.sql.syntax(self.at)),
             other => {
@@ -219,14 +222,14 @@ impl<'a> Rewriter<'a> {
     /// `( … )` that is no function's: an expression, a subquery, or tables to join.
     fn bracket(&mut self) -> Result<(), SqlFault> {
         let close = self.sql.closing(self.at)?;
-        let tables = self.frame.table_due && !self.sql.is_any(self.at + 1, &["SELECT", "WITH", "VALUES"]);
-        let nested_query = self.sql.is_symbol(self.at + 1, "(") && tables;
-        let frame = match (tables, nested_query) {
-            (true, false) => Frame::TABLES,
-            // `((SELECT …) x JOIN …)`: the inner bracket says which it is.
-            (true, true) => Frame::TABLES,
-            (false, _) if self.frame.item.is_none() && self.frame.naming => Frame { ..Frame::OUTERMOST },
-            (false, _) => Frame::EXPRESSION,
+        let query = self.sql.is_any(self.at + 1, &["SELECT", "WITH", "VALUES"]);
+        let frame = if self.frame.table_due && !query {
+            Frame::TABLES
+        } else if query && self.frame.naming && self.frame.clause == Clause::Other && self.at == 0 {
+            // `(SELECT …) UNION (SELECT …)`
+            Frame::OUTERMOST
+        } else {
+            Frame::EXPRESSION
         };
         self.push("(");
         self.range(self.at + 1, close, frame)?;
@@ -242,7 +245,8 @@ impl<'a> Rewriter<'a> {
         if self.sql.is_symbol(self.at + 1, ".") {
             return self.names(end);
         }
-        if bracket && !self.frame.table_due && !keyword::may_stand_before_bracket(&upper) && !self.after_as() {
+        if bracket && !self.frame.table_due && !keyword::may_stand_before_bracket(&upper) && !self.after_as()
+        {
             return self.function(&upper);
         }
         if upper.starts_with('_') && matches!(self.sql.kind(self.at + 1), Some(Kind::Text | Kind::Hex)) {
@@ -284,7 +288,8 @@ impl<'a> Rewriter<'a> {
                 self.frame.table_due = true;
                 self.at += 1;
             }
-            "WHERE" | "GROUP" | "ORDER" | "HAVING" | "LIMIT" | "UNION" | "EXCEPT" | "INTERSECT" | "WINDOW" => {
+            "WHERE" | "GROUP" | "ORDER" | "HAVING" | "LIMIT" | "UNION" | "EXCEPT" | "INTERSECT"
+            | "WINDOW" => {
                 self.end_item(self.at);
                 self.push(upper);
                 (self.frame.clause, self.frame.table_due) = (Clause::Other, false);
@@ -340,8 +345,14 @@ impl<'a> Rewriter<'a> {
         self.push("SELECT");
         self.at += 1;
         const MODIFIERS: &[&str] = &[
-            "SQL_NO_CACHE", "SQL_CACHE", "SQL_CALC_FOUND_ROWS", "HIGH_PRIORITY", "STRAIGHT_JOIN", "SQL_SMALL_RESULT",
-            "SQL_BIG_RESULT", "SQL_BUFFER_RESULT",
+            "SQL_NO_CACHE",
+            "SQL_CACHE",
+            "SQL_CALC_FOUND_ROWS",
+            "HIGH_PRIORITY",
+            "STRAIGHT_JOIN",
+            "SQL_SMALL_RESULT",
+            "SQL_BIG_RESULT",
+            "SQL_BUFFER_RESULT",
         ];
         loop {
             if self.sql.is(self.at, "DISTINCTROW") {
@@ -413,10 +424,9 @@ impl<'a> Rewriter<'a> {
             // The table's alias is enough.
             names.remove(0);
         }
-        if let (Some(alias), 2) = (&self.new_row, names.len()) {
-            if !alias.is_empty() && *alias == names[0] {
-                names[0] = "excluded".to_owned();
-            }
+        let new_row = self.new_row.as_deref().filter(|alias| !alias.is_empty());
+        if names.len() == 2 && new_row == Some(&names[0]) {
+            names[0] = "excluded".to_owned();
         }
         let quoted: Vec<String> = names.iter().map(|name| quote::name(name)).collect();
         let star = if star { ".*" } else { "" };
@@ -467,11 +477,14 @@ impl<'a> Rewriter<'a> {
 
     /// `FORCE INDEX (k)` and its kin: SQLite chooses by itself.
     fn hints(&mut self) -> Result<(), SqlFault> {
-        while self.sql.is_any(self.at, &["USE", "FORCE", "IGNORE"]) && self.sql.is_any(self.at + 1, &["INDEX", "KEY"])
+        while self.sql.is_any(self.at, &["USE", "FORCE", "IGNORE"])
+            && self.sql.is_any(self.at + 1, &["INDEX", "KEY"])
         {
             let open = (self.at..self.sql.len()).find(|&index| self.sql.is_symbol(index, "("));
             self.at = self.sql.closing(open.ok_or_else(|| self.sql.syntax(self.at))?)? + 1;
-            self.at += usize::from(self.sql.is_symbol(self.at, ",") && self.sql.is_any(self.at + 1, &["USE", "FORCE", "IGNORE"]));
+            self.at += usize::from(
+                self.sql.is_symbol(self.at, ",") && self.sql.is_any(self.at + 1, &["USE", "FORCE", "IGNORE"]),
+            );
         }
         Ok(())
     }
@@ -486,7 +499,11 @@ impl<'a> Rewriter<'a> {
         };
         if is_built_in(schema) {
             self.built_in = true;
-            return Ok(format!("{}.{}", schema.to_ascii_lowercase(), quote::name(&name.to_ascii_lowercase())));
+            return Ok(format!(
+                "{}.{}",
+                schema.to_ascii_lowercase(),
+                quote::name(&name.to_ascii_lowercase())
+            ));
         }
         Ok(self.scope.catalog.table(schema, name)?.sqlite_name())
     }
@@ -526,7 +543,8 @@ fn item_name(sql: &Sql<'_>, start: usize, end: usize) -> Option<String> {
         let before_is_text = sql.kind(last - 1) == Some(Kind::Text);
         let both_texts = sql.kind(last) == Some(Kind::Text) && before_is_text;
         let introducer = sql.kind(last - 1) == Some(Kind::Word) && sql.raw(last - 1).first() == Some(&b'_');
-        let could_be_alias = (is_name && !keyword::is_keyword(&sql.upper(last))) || sql.kind(last) == Some(Kind::Text);
+        let could_be_alias =
+            (is_name && !keyword::is_keyword(&sql.upper(last))) || sql.kind(last) == Some(Kind::Text);
         let implicit = could_be_alias
             && operand(last - 1)
             && !both_texts
@@ -536,7 +554,7 @@ fn item_name(sql: &Sql<'_>, start: usize, end: usize) -> Option<String> {
             return None;
         }
         // `a.b.c` is named after its column.
-        if is_name && sql.is_symbol(last - 1, ".") && (last - start) % 2 == 0 {
+        if is_name && sql.is_symbol(last - 1, ".") && (last - start).is_multiple_of(2) {
             let chain = (start..last).all(|n| sql.is_symbol(n, ".") || sql.name(n).is_some());
             if chain {
                 return sql.name(last);

@@ -24,7 +24,10 @@ pub(crate) enum Target {
 pub(crate) enum NewValue {
     Default,
     /// An expression for SQLite.
-    Expression { sql: String, built_in: bool },
+    Expression {
+        sql: String,
+        built_in: bool,
+    },
 }
 
 pub(crate) type Assignment = (Target, NewValue);
@@ -49,9 +52,7 @@ pub(crate) fn set(sql: Sql<'_>, scope: Scope<'_>) -> Result<Vec<Assignment>, Sql
         cursor.at = start;
         if cursor.any(&["GLOBAL", "PERSIST", "PERSIST_ONLY"]) {
             global = true;
-        } else if cursor.any(&["SESSION", "LOCAL"]) {
-            global = false;
-        } else if start != 1 && sql.kind(start) == Some(Kind::Word) {
+        } else if cursor.any(&["SESSION", "LOCAL"]) || start != 1 {
             global = false;
         }
         if cursor.word("TRANSACTION") {
