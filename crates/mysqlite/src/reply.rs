@@ -8,7 +8,7 @@
 //! Not here: what the values look like (`format`), when results end (the engine).
 
 use wire::response::{ErrPacket, OkPacket, eof, status};
-use wire::{Capabilities, write_lenenc_int};
+use wire::{Capabilities, write_lenenc_bytes, write_lenenc_int};
 
 use crate::column::Column;
 use crate::engine::{Outcome, Reply, Value};
@@ -119,12 +119,16 @@ impl Reply for Writer<'_> {
 
     fn finish(&mut self, outcome: &Outcome) -> Result<(), Fault> {
         self.status = outcome.status & !status::MORE_RESULTS_EXISTS;
+        let mut message = Vec::new();
+        if !outcome.message.is_empty() {
+            write_lenenc_bytes(&mut message, outcome.message.as_bytes());
+        }
         let ok = OkPacket {
             affected_rows: outcome.affected_rows,
             last_insert_id: outcome.last_insert_id,
             status: outcome.status,
             warnings: outcome.warnings,
-            message: outcome.message.clone().into_bytes(),
+            message,
         };
         let rows = !self.columns.is_empty();
         self.columns.clear();

@@ -57,10 +57,8 @@ pub(crate) fn serve(stream: Stream, shared: &Shared) -> Result<(), Fault> {
         Ok(engine) => engine,
         Err(fault) => return send_fault(&mut connection, &fault),
     };
-    if let Some(database) = &client.database {
-        if let Err(fault) = engine.use_schema(database) {
-            return send_fault(&mut connection, &fault);
-        }
+    if let Some(Err(fault)) = client.database.as_ref().map(|database| engine.use_schema(database)) {
+        return send_fault(&mut connection, &fault);
     }
     shared.sessions.set_interrupt(id, engine.interrupter());
     shared.sessions.update(id, |process| {
@@ -248,10 +246,9 @@ impl Session<'_> {
 
     fn long_data(&mut self, argument: &[u8]) {
         let mut reader = Reader::new(argument);
-        if let (Ok(id), Ok(index)) = (reader.u32(), reader.u16()) {
-            if let Some(bound) = self.statements.get_mut(&id) {
-                bound.append(usize::from(index), reader.rest());
-            }
+        let (Ok(id), Ok(index)) = (reader.u32(), reader.u16()) else { return };
+        if let Some(bound) = self.statements.get_mut(&id) {
+            bound.append(usize::from(index), reader.rest());
         }
     }
 

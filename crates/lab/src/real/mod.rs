@@ -26,4 +26,4 @@ pub use install::Install;
 pub use kind::Kind;
 pub use options::Options;
 pub use server::{PASSWORD, RealServer, USER};
-pub use skip::{required, required_with, root_or_skip, skip};
+pub use skip::{required, required_programs, required_with, root_or_skip, skip};

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use super::server::runs_as_root;
-use super::{Kind, Options, RealServer};
+use super::{Install, Kind, Options, RealServer};
 
 /// The shared server of this process, or nothing if the user said `WIREPRESS_SKIP_LIVE=1`: the test returns then.
 ///
@@ -24,7 +24,7 @@ use super::{Kind, Options, RealServer};
 /// If the server cannot be had: a live test does not pass unnoticed.
 #[must_use]
 pub fn required(kind: Kind) -> Option<&'static RealServer> {
-    if !runs_live(kind) {
+    if !runs_live(kind.server_program()) {
         return None;
     }
     match RealServer::shared(kind) {
@@ -39,13 +39,34 @@ pub fn required(kind: Kind) -> Option<&'static RealServer> {
 /// If the server cannot be had.
 #[must_use]
 pub fn required_with(kind: Kind, options: &Options) -> Option<RealServer> {
-    if !runs_live(kind) {
+    if !runs_live(kind.server_program()) {
         return None;
     }
     match RealServer::start(kind, options) {
         Ok(server) => Some(server),
         Err(fault) => panic!("this live test needs {kind}: {fault}\n{ADVICE}"),
     }
+}
+
+/// The fetched programs, for a test that needs a real client but no real server; or nothing if the user said
+/// `WIREPRESS_SKIP_LIVE=1`.
+///
+/// # Panics
+/// If they were not fetched.
+#[must_use]
+pub fn required_programs() -> Option<Install> {
+    if !runs_live("programs") {
+        return None;
+    }
+    match Install::find() {
+        Ok(install) => Some(install),
+        Err(fault) => panic!("this live test needs the fetched programs: {fault}\n{ADVICE}"),
+    }
+}
+
+/// Records that this test was not run, and for what reason: the words after "not run: 1 for ".
+pub fn skip(reason: &str) {
+    record(SKIPPED, reason);
 }
 
 /// Whether the test may go on: only root can make network namespaces. If not it is recorded as skipped.
@@ -58,20 +79,12 @@ pub fn root_or_skip() -> bool {
     is_root
 }
 
-/// Puts the test on the list of what was not run, which reads "1 for REASON: name": `want of node`.
-///
-/// # Panics
-/// If it cannot be recorded.
-pub fn skip(reason: &str) {
-    record(SKIPPED, reason);
-}
-
-fn runs_live(kind: Kind) -> bool {
+fn runs_live(with: &str) -> bool {
     let skips = env::var_os("WIREPRESS_SKIP_LIVE").is_some_and(|value| value == "1");
     if skips {
         record(SKIPPED, "the sake of WIREPRESS_SKIP_LIVE=1");
     } else {
-        record(LIVE, kind.server_program());
+        record(LIVE, with);
     }
     !skips
 }

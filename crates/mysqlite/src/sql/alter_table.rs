@@ -159,7 +159,7 @@ fn add(cursor: &mut Cursor<'_>, alteration: &mut Alteration, scope: Scope<'_>) -
     }
     if let Some(foreign) = create_table::foreign_key(cursor, table)? {
         table.foreign_keys.push(foreign);
-        return Ok(());
+        return create_table::index_foreign_keys(table);
     }
     cursor.word("COLUMN");
     if cursor.symbol("(") {

@@ -191,7 +191,8 @@ pub(crate) fn foreign_key(cursor: &mut Cursor<'_>, table: &Table) -> Result<Opti
             cursor.name()?;
         }
     }
-    let rules = String::from_utf8_lossy(cursor.sql.span(rules_start, cursor.at)).into_owned();
+    let rules: Vec<String> = (rules_start..cursor.at).map(|index| cursor.sql.upper(index)).collect();
+    let rules = rules.join(" ");
     let schema = schema.unwrap_or_else(|| table.schema.clone());
     Ok(Some(ForeignKey { name, columns, schema, table: parent, references, rules }))
 }
@@ -375,8 +376,30 @@ fn default_collation(charset: &str) -> String {
     }
 }
 
+/// A foreign key has an index of its own unless another begins with its columns.
+pub(crate) fn index_foreign_keys(table: &mut Table) -> Result<(), SqlFault> {
+    for foreign in table.foreign_keys.clone() {
+        let served = table.keys.iter().any(|key| {
+            let mut names = key.columns.iter().map(|(name, ..)| name);
+            foreign
+                .columns
+                .iter()
+                .all(|column| names.next().is_some_and(|name| name.eq_ignore_ascii_case(column)))
+        });
+        if !served {
+            let columns = foreign.columns.iter().map(|name| (name.clone(), None, false)).collect();
+            add_key(
+                table,
+                Key { kind: KeyKind::Plain, name: foreign.name, columns, comment: String::new() },
+            )?;
+        }
+    }
+    Ok(())
+}
+
 /// What holds only when all is read: primary keys are NOT NULL, key columns exist.
 fn finish(table: &mut Table) -> Result<(), SqlFault> {
+    index_foreign_keys(table)?;
     let mut keys = std::mem::take(&mut table.keys);
     for key in &mut keys {
         for (name, ..) in &mut key.columns {

@@ -16,6 +16,7 @@ use super::quote;
 use super::rewrite::{Frame, Rewriter, Scope};
 use super::token::Kind;
 use crate::fault::SqlFault;
+use crate::schema::column_type::Base;
 use crate::schema::table::Table;
 
 /// Who chose the AUTO_INCREMENT value of the first row.
@@ -210,6 +211,13 @@ impl Writer<'_> {
             self.note_auto(is_auto, AutoValue::Generated);
             return Ok(());
         }
+        if !is_auto && self.is_bit(column) {
+            // Bits come as numbers or, from a dump, as bytes.
+            self.rewriter.push("to_bits(");
+            self.rewriter.range(from, to, Frame::EXPRESSION)?;
+            self.rewriter.out.push(')');
+            return Ok(());
+        }
         if !is_auto {
             return self.rewriter.range(from, to, Frame::EXPRESSION);
         }
@@ -228,6 +236,11 @@ impl Writer<'_> {
             self.rewriter.range(from, to, Frame::EXPRESSION)?;
         }
         Ok(())
+    }
+
+    fn is_bit(&self, column: usize) -> bool {
+        let column = self.columns.get(column).and_then(|name| self.table.column(name));
+        column.is_some_and(|column| column.kind.base == Base::Bit)
     }
 
     fn note_auto(&mut self, is_auto: bool, value: AutoValue) {

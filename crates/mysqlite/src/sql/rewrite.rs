@@ -19,6 +19,9 @@ use crate::schema::catalog::{Catalog, is_built_in};
 /// limit is 1,000.
 const DEPTH_MAX: usize = 200;
 
+/// Decimal digits that a double holds for certain.
+const FLOAT_DIGITS: usize = 15;
+
 /// What names mean where the statement runs.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
@@ -143,10 +146,7 @@ impl<'a> Rewriter<'a> {
             }
             Some(Kind::Number) => self.number(raw),
             Some(Kind::Hex) => {
-                let digits: Vec<u8> =
-                    raw.get(2..).unwrap_or_default().iter().copied().filter(u8::is_ascii_hexdigit).collect();
-                let odd = if digits.len() % 2 == 1 { "0" } else { "" };
-                self.out.push_str(&format!("x'{odd}{}'", String::from_utf8_lossy(&digits)));
+                quote::push_literal(&mut self.out, &hex_value(raw));
             }
             Some(Kind::Bits) => {
                 let bits = raw.iter().skip(1).filter(|byte| matches!(byte, b'0' | b'1'));
@@ -169,7 +169,13 @@ impl<'a> Rewriter<'a> {
     fn number(&mut self, raw: &[u8]) {
         let text = String::from_utf8_lossy(raw);
         let whole = text.bytes().all(|byte| byte.is_ascii_digit());
-        if !whole || text.parse::<i64>().is_ok() {
+        let smallest = *text == *"9223372036854775808" && self.at > 0 && self.sql.is_symbol(self.at - 1, "-");
+        let digits = text.bytes().filter(u8::is_ascii_digit).count();
+        let exact = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        if !whole && exact && digits > FLOAT_DIGITS {
+            // A float would lose digits that a decimal column keeps.
+            self.out.push_str(&quote::literal(raw));
+        } else if !whole || smallest || text.parse::<i64>().is_ok() {
             self.out.push_str(&text);
         } else if self.frame.clause == Clause::Other && text.parse::<u64>().is_ok() && self.after_limit() {
             // "All rows" in MySQL is 18446744073709551615.
@@ -216,14 +222,14 @@ impl<'a> Rewriter<'a> {
     /// `( … )` that is no function's: an expression, a subquery, or tables to join.
     fn bracket(&mut self) -> Result<(), SqlFault> {
         let close = self.sql.closing(self.at)?;
-        let tables = self.frame.table_due && !self.sql.is_any(self.at + 1, &["SELECT", "WITH", "VALUES"]);
-        let nested_query = self.sql.is_symbol(self.at + 1, "(") && tables;
-        let frame = match (tables, nested_query) {
-            (true, false) => Frame::TABLES,
-            // `((SELECT …) x JOIN …)`: the inner bracket says which it is.
-            (true, true) => Frame::TABLES,
-            (false, _) if self.frame.item.is_none() && self.frame.naming => Frame { ..Frame::OUTERMOST },
-            (false, _) => Frame::EXPRESSION,
+        let query = self.sql.is_any(self.at + 1, &["SELECT", "WITH", "VALUES"]);
+        let frame = if self.frame.table_due && !query {
+            Frame::TABLES
+        } else if query && self.frame.naming && self.frame.clause == Clause::Other && self.at == 0 {
+            // `(SELECT …) UNION (SELECT …)`
+            Frame::OUTERMOST
+        } else {
+            Frame::EXPRESSION
         };
         self.push("(");
         self.range(self.at + 1, close, frame)?;
@@ -418,10 +424,9 @@ impl<'a> Rewriter<'a> {
             // The table's alias is enough.
             names.remove(0);
         }
-        if let (Some(alias), 2) = (&self.new_row, names.len()) {
-            if !alias.is_empty() && *alias == names[0] {
-                names[0] = "excluded".to_owned();
-            }
+        let new_row = self.new_row.as_deref().filter(|alias| !alias.is_empty());
+        if names.len() == 2 && new_row == Some(&names[0]) {
+            names[0] = "excluded".to_owned();
         }
         let quoted: Vec<String> = names.iter().map(|name| quote::name(name)).collect();
         let star = if star { ".*" } else { "" };
@@ -549,7 +554,7 @@ fn item_name(sql: &Sql<'_>, start: usize, end: usize) -> Option<String> {
             return None;
         }
         // `a.b.c` is named after its column.
-        if is_name && sql.is_symbol(last - 1, ".") && (last - start) % 2 == 0 {
+        if is_name && sql.is_symbol(last - 1, ".") && (last - start).is_multiple_of(2) {
             let chain = (start..last).all(|n| sql.is_symbol(n, ".") || sql.name(n).is_some());
             if chain {
                 return sql.name(last);
@@ -561,6 +566,16 @@ fn item_name(sql: &Sql<'_>, start: usize, end: usize) -> Option<String> {
         return Some(String::from_utf8_lossy(&sql.text(last)).into_owned());
     }
     Some(String::from_utf8_lossy(sql.span(start, end)).into_owned())
+}
+
+/// The bytes of `0x41` or `x'41'`.
+fn hex_value(raw: &[u8]) -> Vec<u8> {
+    let digits = raw.iter().skip(2).filter_map(|&byte| char::from(byte).to_digit(16));
+    let mut digits: Vec<u8> = digits.map(|digit| digit as u8).collect();
+    if digits.len() % 2 == 1 {
+        digits.insert(0, 0);
+    }
+    digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
 fn text_name(sql: &Sql<'_>, index: usize) -> Option<String> {

@@ -52,9 +52,7 @@ pub(crate) fn set(sql: Sql<'_>, scope: Scope<'_>) -> Result<Vec<Assignment>, Sql
         cursor.at = start;
         if cursor.any(&["GLOBAL", "PERSIST", "PERSIST_ONLY"]) {
             global = true;
-        } else if cursor.any(&["SESSION", "LOCAL"]) {
-            global = false;
-        } else if start != 1 && sql.kind(start) == Some(Kind::Word) {
+        } else if cursor.any(&["SESSION", "LOCAL"]) || start != 1 {
             global = false;
         }
         if cursor.word("TRANSACTION") {

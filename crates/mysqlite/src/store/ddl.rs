@@ -143,10 +143,8 @@ impl SqliteEngine {
             return Err(SqlFault::UnknownDatabase(after.schema.clone()));
         };
         tables.insert(after.name.clone(), Arc::new(after.clone()));
-        if moved {
-            if let Some(tables) = catalog.schemas.get_mut(&before.schema) {
-                tables.remove(&before.name);
-            }
+        if let Some(tables) = catalog.schemas.get_mut(&before.schema).filter(|_| moved) {
+            tables.remove(&before.name);
         }
         let work = if alteration.keeps_rows() {
             change_keys(sqlite, before, after)

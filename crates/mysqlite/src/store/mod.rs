@@ -78,7 +78,7 @@ impl Store {
         let catalog = read_catalog(&keeper).map_err(fault)?;
         let catalog = catalog.map_err(|cause| StartFault::Catalog { path: path.clone(), cause })?;
         Ok(Self {
-            directory: directory,
+            directory,
             catalog: RwLock::new(Arc::new(catalog)),
             write_lock: Arc::default(),
             globals: Arc::default(),

@@ -69,6 +69,15 @@ pub(super) fn register(sqlite: &Connection) -> Result<()> {
         }
         Ok(Some(in_base(u64::from_str_radix(text.trim(), from).unwrap_or(0), to)))
     })?;
+    sqlite.create_scalar_function("to_bits", 1, PURE, |context| {
+        Ok(match context.get_raw(0) {
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+                let bits = bytes.iter().fold(0_u64, |bits, &byte| (bits << 8) | u64::from(byte));
+                Value::Integer(bits.cast_signed())
+            }
+            _ => integer(context, 0).map_or(Value::Null, Value::Integer),
+        })
+    })?;
     for (name, base) in [("bin", 2), ("oct", 8)] {
         sqlite.create_scalar_function(name, 1, PURE, move |context| {
             Ok(integer(context, 0).map(|number| in_base(number.cast_unsigned(), base)))
