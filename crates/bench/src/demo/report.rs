@@ -27,7 +27,7 @@ use crate::published::{Published, ZstdScan};
 
 /// What is about to be measured, and what can be compared with what was published.
 pub(super) fn preamble(options: &Options, database: &Database) -> String {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = cores();
     let database = if database.is_embedded() {
         format!("the embedded database, seed {}", options.seed)
     } else {
@@ -217,10 +217,31 @@ fn line<const N: usize>(text: &mut String, cells: [String; N], widths: &[usize; 
     writeln!(text, "{}", line.trim_end()).ok();
 }
 
+/// The last line: what it took, and whether something else was in the way.
+pub(super) fn closing(runs: usize, time: Duration, busy_cores: Option<f64>) -> String {
+    let mut text = format!("{runs} runs in {}.", duration(time));
+    if let Some(busy) = busy_cores.filter(|busy| *busy >= BUSY_CORES) {
+        let note = format!(
+            "\nMeanwhile other programs used {} of this machine's {} cores: on an idle one the times are shorter.",
+            short(busy),
+            cores()
+        );
+        text.push_str(&note);
+    }
+    text
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// How the time of a whole run is told.
-pub(super) fn duration(time: Duration) -> String {
+fn duration(time: Duration) -> String {
     format!("{} s", short(time.as_secs_f64()))
 }
+
+/// Less is the noise of any machine.
+const BUSY_CORES: f64 = 0.2;
 
 /// Settings this close to the fastest share its place.
 const LEVEL: f64 = 0.02;
@@ -310,6 +331,14 @@ mod tests {
              sbtest1: none wins; the fastest compression, zstd 3, takes 2.00x its time for 2.03x fewer bytes.\n  \
              t1: zlib and zstd 1 win, 10.0x faster than none (0.30 instead of 3.00 s), with 196x fewer bytes."
         );
+    }
+
+    #[test]
+    fn busy_neighbours_are_told_and_idle_ones_are_not() {
+        let closing = |busy| closing(28, Duration::from_secs(61), busy);
+        assert_eq!(closing(None), "28 runs in 61.0 s.");
+        assert_eq!(closing(Some(0.1)), "28 runs in 61.0 s.");
+        assert!(closing(Some(1.25)).contains("other programs used 1.25 of this machine's"));
     }
 
     #[test]
