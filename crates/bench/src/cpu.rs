@@ -1,10 +1,11 @@
-//! CPU time: of this thread, of this process, of another process.
+//! CPU time: of this thread, of this process, of another process, of all of them.
 //!
-//! Units: time that the kernel's scheduler has given, user and system together; resolution is nanoseconds.
+//! Units: time that the kernel's scheduler has given, user and system together; resolution is nanoseconds, for
+//! the whole machine ticks of 10 ms.
 //!
 //! Invariants: never decreases.
 //!
-//! Not here: wall time (`std::time::Instant`); `/proc/PID/stat`, which counts in ticks of 10 ms.
+//! Not here: wall time (`std::time::Instant`); `/proc/PID/stat`, which counts a process in ticks of 10 ms.
 
 use std::time::Duration;
 
@@ -38,6 +39,27 @@ pub fn of_process(pid: u32) -> Option<Duration> {
     known.then(|| Duration::new(seconds, nanos))
 }
 
+/// CPU time of everything on this machine, interrupts and time stolen by its host included; `None` where
+/// `/proc/stat` cannot be read.
+#[must_use]
+pub fn of_machine() -> Option<Duration> {
+    busy_ticks(&std::fs::read_to_string("/proc/stat").ok()?).map(|ticks| {
+        let ticks_per_s = rustix::param::clock_ticks_per_second().max(1);
+        Duration::from_nanos(ticks.saturating_mul(1_000_000_000 / ticks_per_s))
+    })
+}
+
+/// From the line `cpu user nice system idle iowait irq softirq steal guest guest_nice`; guests are within user.
+fn busy_ticks(stat: &str) -> Option<u64> {
+    let mut fields =
+        stat.lines().next()?.strip_prefix("cpu ")?.split_ascii_whitespace().map(str::parse::<u64>);
+    let mut next = || fields.next()?.ok();
+    let (user, nice, system) = (next()?, next()?, next()?);
+    let (_idle, _iowait) = (next()?, next()?);
+    let (irq, softirq, steal) = (next()?, next()?, next()?);
+    Some(user + nice + system + irq + softirq + steal)
+}
+
 fn duration(time: Timespec) -> Duration {
     // These clocks start at 0 and count up; a negative time does not exist.
     Duration::try_from(time).unwrap_or_default()
@@ -58,6 +80,13 @@ mod tests {
         }
         assert!(this_process() - before.1 >= Duration::from_millis(5));
         assert!(of_process(std::process::id()).unwrap() - before.2 >= Duration::from_millis(5));
+    }
+
+    #[test]
+    fn busy_is_all_but_idle_and_waiting_for_disks() {
+        assert_eq!(busy_ticks("cpu  10 2 30 4000 500 6 7 8 0 0\ncpu0 1 2 3"), Some(63));
+        assert_eq!(busy_ticks("intr 1 2 3"), None);
+        assert!(of_machine().unwrap() > Duration::ZERO);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! * [`client`]: our own MySQL client, made for scans: zlib and zstd at any level, rows counted, not copied.
 //! * [`published`]: the figures of the published measurements, as data.
-//! * [`cpu`]: CPU time of this thread, this process, another process.
+//! * [`cpu`]: CPU time of this thread, this process, another process, the machine.
 //! * [`demo`]: the published full-scan experiment on this machine, in a minute.
 //!
 //! Invariants: no figure is written in code; what is published comes from `published/figures.toml`, what is

@@ -15,6 +15,7 @@
 mod cell;
 mod database;
 mod interrupt;
+mod neighbours;
 mod options;
 mod progress;
 mod proxy_process;
@@ -34,6 +35,7 @@ use anyhow::Context;
 
 use self::cell::Bench;
 use self::database::Database;
+use self::neighbours::Neighbours;
 use self::progress::Progress;
 use self::proxy_process::ProxyProcess;
 use self::setting::Setting;
@@ -76,6 +78,7 @@ fn run_with(options: &Options, program: &Path, stop: &Stop) -> anyhow::Result<()
 
     progress.print(&report::preamble(options, &database));
     let bench = Bench { database: &database, proxy: &proxy, stop };
+    let neighbours = Neighbours::watch(&proxy);
     let mut verdicts = Vec::new();
     for link in &options.links {
         progress.part(&format!("link {link}"));
@@ -91,6 +94,8 @@ fn run_with(options: &Options, program: &Path, stop: &Stop) -> anyhow::Result<()
         verdicts.push(report::verdict(*link, &samples));
     }
     progress.print(&verdicts.join("\n"));
-    progress.print(&format!("{cells} runs in {}.", report::duration(start.elapsed())));
+    // A real server on this machine would count as a neighbour.
+    let busy_cores = neighbours.busy_cores(&proxy).filter(|_| database.is_embedded());
+    progress.print(&report::closing(cells, start.elapsed(), busy_cores));
     Ok(())
 }
