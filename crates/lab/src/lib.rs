@@ -3,9 +3,10 @@
 //! * [`generate`]: rows and blobs from a seed; the same seed gives the same bytes for ever.
 //! * [`link`]: a network between two hosts with a rate, a round trip and counted bytes, in user space.
 //! * [`drip`]: a byte stream cut at every possible, prescribed or random place.
+//! * [`peer`]: a server and a client that say exactly what a test tells them.
 //! * [`real`]: private instances of real servers.
 //!
-//! Invariants: nothing here knows a MySQL packet; nothing here needs root; only loopback is touched.
+//! Invariants: only `peer` knows a MySQL packet; nothing here needs root; only loopback is touched.
 //!
 //! Not here: the MySQL protocol (crate `wire`), the embedded database (crate `mysqlite`), the experiments
 //! that use all this (crate `bench`). Crate `proxy` depends on this one in its tests only.
@@ -13,4 +14,5 @@
 pub mod drip;
 pub mod generate;
 pub mod link;
+pub mod peer;
 pub mod real;

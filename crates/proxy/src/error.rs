@@ -157,6 +157,11 @@ impl SessionError {
         Some(ErrPacket::new(code, sqlstate, message))
     }
 
+    /// Whether a socket failed.
+    pub(crate) const fn is_io(&self) -> bool {
+        matches!(self.cause, Cause::Io(_))
+    }
+
     /// The cause, and what to do about it where that isn't plain.
     fn advice(&self) -> String {
         match &self.cause {

@@ -36,6 +36,8 @@ pub(super) struct HalfPipe {
     /// Bytes at the start of `inner` whose packets were begun.
     scanned_len: usize,
     source_ended: bool,
+    /// The source ended with this, which is told when all that it said was delivered.
+    source_lost: Option<std::io::Error>,
     /// A COM_CHANGE_USER shall stop the scan: the legs' authentication must be translated.
     stops_at_change_user: bool,
     pub(super) traffic: Traffic,
@@ -70,6 +72,7 @@ impl HalfPipe {
             inner: Buffer::default(),
             scanned_len: 0,
             source_ended: false,
+            source_lost: None,
             stops_at_change_user: false,
             traffic: Traffic::default(),
             worked_len: 0,
@@ -142,7 +145,10 @@ impl HalfPipe {
                 if self.flush(conversation, worker)? || self.deliver_rest_at_end() {
                     continue;
                 }
-                return Poll::Ready(Ok(Rest::Ended));
+                return Poll::Ready(match self.source_lost.take() {
+                    None => Ok(Rest::Ended),
+                    Some(error) => Err(self.failed(error.into())),
+                });
             }
             if self.direction == Direction::ToServer && conversation.is_full() {
                 return Poll::Pending; // Woken by the other direction, which completes replies.
@@ -183,6 +189,33 @@ impl HalfPipe {
             self.scanned_len -= len;
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// Writes what is ready and the complete packets that wait for their frame.
+    pub(super) fn poll_finish(
+        &mut self,
+        cx: &mut Context<'_>,
+        destination: &mut Leg,
+        conversation: &mut Conversation,
+        worker: &Worker,
+    ) -> Poll<Result<(), SessionError>> {
+        loop {
+            ready!(self.poll_deliver(cx, destination, worker))?;
+            if let Some(packer) = &mut self.packer
+                && packer.has_job()
+            {
+                ready!(packer.poll_job(cx, worker, &mut self.traffic)).map_err(|cause| self.failed(cause))?;
+            } else if !self.flush(conversation, worker)? {
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+
+    /// Packet and frame id that were given to a packet of which the destination has seen nothing.
+    pub(super) fn unsent_ids(&self) -> Option<(u8, u8)> {
+        let packer = self.packer.as_ref().filter(|_| self.scanner.is_inside_packet())?;
+        let header = packet::Header::parse(self.inner.waiting())?;
+        Some((header.sequence_id, packer.begun_frame_id()))
     }
 
     /// Follows the packets in `inner`.
@@ -273,9 +306,24 @@ impl HalfPipe {
         let inside_packet = self.scanner.is_inside_packet() || self.inner.len() > self.scanned_len;
         let Some(unpacker) = &mut self.unpacker else { return Poll::Ready(Ok(false)) };
         let before_len = self.inner.len();
-        let step =
-            ready!(unpacker.poll_unpack(cx, &mut self.inner, inside_packet, Some(conversation), worker));
-        match step.map_err(|cause| self.failed(cause))? {
+        let step = unpacker.poll_unpack(cx, &mut self.inner, inside_packet, Some(conversation), worker);
+        if step.is_pending()
+            && unpacker.waits_for_memory()
+            && let Some(packer) = &mut self.packer
+            && packer.stop_collecting()
+        {
+            // Walked over already: only its bytes go now, the rest passes as it comes.
+            let mut pass = Pass {
+                inner: &mut self.inner,
+                conversation,
+                worker,
+                traffic: &mut self.traffic,
+                worked_len: &mut self.worked_len,
+            };
+            self.scanned_len -= packer.pass_stored(&mut pass);
+            return Poll::Ready(Ok(true));
+        }
+        match ready!(step).map_err(|cause| self.failed(cause))? {
             Unpacked::NeedMore => Poll::Ready(Ok(false)),
             Unpacked::Grew { body, worked_len } => {
                 self.worked_len += worked_len;
@@ -332,17 +380,16 @@ impl HalfPipe {
         source: &mut Leg,
         worker: &Worker,
     ) -> Poll<Result<(), SessionError>> {
-        let side = self.direction.source();
         let buffer = self.source_buffer().appending(READ_ROOM_LEN, &worker.spare);
-        let len = ready!(source.poll_read(cx, buffer)).map_err(|error| SessionError {
-            side,
-            phase: Phase::Command,
-            cause: error.into(),
-        })?;
-        if len == 0 {
-            self.source_ended = true;
+        match ready!(source.poll_read(cx, buffer)) {
+            Ok(0) => self.source_ended = true,
+            Ok(len) => self.count_plain(len),
+            Err(error) => {
+                // What it said before it was lost may be the reason.
+                self.source_ended = true;
+                self.source_lost = Some(error);
+            }
         }
-        self.count_plain(len);
         Poll::Ready(Ok(()))
     }
 

@@ -18,10 +18,11 @@ mod unpacker;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use half_pipe::{HalfPipe, Rest, framed};
 use packer::Packer;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use unpacker::Unpacker;
 use wire::conversation::Conversation;
 use wire::response::ErrPacket;
@@ -44,6 +45,8 @@ pub(crate) struct Relay<'a> {
     /// Bytes that the legs had carried when the relay began: received and sent, client's and server's.
     login_lens: [u64; 4],
     server_was_shut: bool,
+    /// The server takes no more; it may have said why.
+    server_lost: Option<SessionError>,
     stall: Option<Stall>,
 }
 
@@ -97,6 +100,7 @@ impl<'a> Relay<'a> {
             nonce,
             login_lens: [client_received, client_sent, server_received, server_sent],
             server_was_shut: false,
+            server_lost: None,
             stall: None,
         }
     }
@@ -109,8 +113,13 @@ impl<'a> Relay<'a> {
                 Event::ChangeUser => self.change_user().await?,
             }
         }
-        let in_order = self.conversation.client_quits() || self.to_server.source_ended();
-        if !in_order && self.conversation.in_flight() > 0 {
+        if self.conversation.client_quits() || self.to_server.source_ended() {
+            return Ok(());
+        }
+        if let Some(error) = self.server_lost.take() {
+            return Err(error);
+        }
+        if self.conversation.in_flight() > 0 {
             return Err(SessionError {
                 side: Side::Server,
                 phase: Phase::Command,
@@ -128,18 +137,24 @@ impl<'a> Relay<'a> {
             }
             let was_full = conversation.is_full();
             if !self.server_was_shut {
-                match to_server.poll(cx, client, server, conversation, worker)? {
-                    Poll::Ready(Rest::Ended) => {
+                match to_server.poll(cx, client, server, conversation, worker) {
+                    Poll::Ready(Err(error)) if error.side == Side::Server && error.is_io() => {
+                        self.server_was_shut = true;
+                        self.server_lost = Some(error);
+                        continue;
+                    }
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                    Poll::Ready(Ok(Rest::Ended)) => {
                         self.server_was_shut = true;
                         // It may have gone already, which the other direction will tell.
                         if let Poll::Ready(Err(error)) = server.poll_shutdown(cx) {
                             tracing::debug!(%error, "the server's socket could not be shut");
                         }
                     }
-                    Poll::Ready(Rest::ChangeUser) if conversation.in_flight() == 0 => {
+                    Poll::Ready(Ok(Rest::ChangeUser)) if conversation.in_flight() == 0 => {
                         return Poll::Ready(Ok(Event::ChangeUser));
                     }
-                    Poll::Ready(Rest::ChangeUser) | Poll::Pending => {}
+                    Poll::Ready(Ok(Rest::ChangeUser)) | Poll::Pending => {}
                 }
             }
             if was_full && !self.conversation.is_full() {
@@ -195,18 +210,29 @@ impl<'a> Relay<'a> {
         None
     }
 
-    /// Sends an error to the client, if it stands between two packets.
+    /// Sends an error to the client, if it stands between two packets and reads.
     pub(crate) async fn tell_client(&mut self, error: &ErrPacket) -> Result<(), SessionError> {
         if self.to_client.destination_is_inside_unit() {
             return Ok(());
         }
-        let ids = self.conversation.error_ids();
-        self.append_to_client(ids, &error.build())?;
-        self.deliver(Direction::ToClient).await
+        let telling = async {
+            // What it was promised comes first: ids were given to it.
+            poll_fn(|cx| {
+                let Self { client, to_client, conversation, worker, .. } = self;
+                to_client.poll_finish(cx, client, conversation, worker)
+            })
+            .await?;
+            let ids = self.to_client.unsent_ids().unwrap_or_else(|| self.conversation.error_ids());
+            self.append_to_client(ids, &error.build())?;
+            self.deliver(Direction::ToClient).await
+        };
+        // One that doesn't read holds up neither the session's end nor the proxy's.
+        timeout(TELL_TIMEOUT, telling).await.unwrap_or(Ok(()))
     }
 
-    /// Ends the client's leg so that it sees the last bytes.
+    /// Ends the server's leg at once, and the client's so that it sees the last bytes.
     pub(crate) async fn close(self) {
+        drop(self.server);
         // A client that has said its last word has nothing left that could turn our close into a reset.
         if !self.to_server.source_ended() {
             self.client.linger().await;
@@ -260,5 +286,7 @@ fn append(
     }
 }
 
+/// A client that reads has room for an error at once.
+const TELL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The server's `max_allowed_packet` is not told at login.
 const UNKNOWN: usize = 0;

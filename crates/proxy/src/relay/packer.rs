@@ -15,7 +15,7 @@ use std::task::{Context, Poll, ready};
 use codec::{Algorithm, Contexts};
 use tokio::task::JoinHandle;
 use wire::conversation::{Conversation, Plan};
-use wire::limits::{FRAME_LEN_MAX, SHARED_FRAME_LEN_MAX, SHARED_FRAME_LEN_UNKNOWN};
+use wire::limits::{COMPRESS_LEN_MIN, FRAME_LEN_MAX, SHARED_FRAME_LEN_MAX, SHARED_FRAME_LEN_UNKNOWN};
 use wire::{Fault, Side, frame};
 
 use crate::budget::Reservation;
@@ -47,9 +47,22 @@ pub(super) struct Packer {
 /// A packet too long to share a frame.
 enum Large {
     /// It is collected, to be packed.
-    Collected(#[expect(dead_code, reason = "held for its drop")] Option<Reservation>),
+    Collected {
+        /// With its header, bytes.
+        len: usize,
+        /// `None` where the peer's own packed body is there already.
+        reservation: Option<Reservation>,
+    },
     /// There is no memory for it: it passes stored.
     Stored(Stored),
+}
+
+impl Large {
+    /// A packet of `len` bytes that passes stored.
+    fn stored(len: usize) -> Self {
+        let first_len = len.min(FRAME_LEN_MAX);
+        Self::Stored(Stored { due: [first_len, len - first_len], left: 0 })
+    }
 }
 
 /// The frames of a packet that passes stored.
@@ -129,14 +142,24 @@ impl Packer {
         if is_large {
             // Collected and packed together: the packet, and at worst as much again.
             self.large = Some(match pass.worker.shared.budget.try_reserve(2 * len) {
-                None if self.body.is_none() => {
-                    let first_len = len.min(FRAME_LEN_MAX);
-                    Large::Stored(Stored { due: [first_len, len - first_len], left: 0 })
-                }
-                reservation => Large::Collected(reservation),
+                None if self.body.is_none() => Large::stored(len),
+                reservation => Large::Collected { len, reservation },
             });
         }
         Ok(emitted_len)
+    }
+
+    /// Gives back the memory that is set aside for the packet that has begun, which then passes stored; says
+    /// whether there was any. Who waits for memory must hold none.
+    pub(super) fn stop_collecting(&mut self) -> bool {
+        let Some(Large::Collected { len, reservation: Some(_) }) = self.large else { return false };
+        self.large = Some(Large::stored(len));
+        true
+    }
+
+    /// The id of the frame whose first packet has begun.
+    pub(super) const fn begun_frame_id(&self) -> u8 {
+        self.frame_ids[0]
     }
 
     /// Moves on what `inner` holds of a packet that passes stored. Returns how many bytes that was.
@@ -197,21 +220,15 @@ impl Packer {
         self.large = None;
         let body = self.body.take();
         let plain = pass.inner.waiting().get(..len).unwrap_or_default();
-        if let Some(body) = body
-            && len == pass.inner.len()
-            && !self.renumbered
-            && len <= FRAME_LEN_MAX
-            && !self.must_be_stored(len)
-            && Contexts::is_canonical(self.algorithm, &body, plain)
-        {
+        let algorithm = if self.must_be_stored(len) { Algorithm::Uncompressed } else { self.algorithm };
+        if let Some(body) = body.filter(|body| self.may_forward(body, plain, pass)) {
             let header =
                 frame::Header { packed_len: body.len(), sequence_id: self.frame_ids[0], plain_len: len };
             let output = self.output.appending(frame::HEADER_LEN + body.len(), &pass.worker.spare);
             output.extend_from_slice(&header.build());
             output.extend_from_slice(&body);
             pass.traffic.frames_forwarded += 1;
-        } else if len <= codec::plain_bytes_per_ms(self.algorithm, self.level) {
-            let algorithm = if self.must_be_stored(len) { Algorithm::Uncompressed } else { self.algorithm };
+        } else if len <= codec::plain_bytes_per_ms(algorithm, self.level) {
             let output = self.output.appending(frame::HEADER_LEN + len, &pass.worker.spare);
             let mut contexts = pass.worker.contexts.borrow_mut();
             let id = self.frame_ids[0];
@@ -223,7 +240,7 @@ impl Packer {
             }
             *pass.worked_len += len;
         } else {
-            let (algorithm, level, ids) = (self.algorithm, self.level, self.frame_ids);
+            let (level, ids) = (self.level, self.frame_ids);
             let plain = plain.to_vec();
             let job = pass
                 .worker
@@ -267,9 +284,23 @@ impl Packer {
         Ok(())
     }
 
-    /// TiDB's zlib reader loses step after a body of a multiple of 32 KiB.
+    /// Whether the peer's `body`, found to hold `plain`, is a frame that we might have made.
+    fn may_forward(&self, body: &[u8], plain: &[u8], pass: &Pass<'_>) -> bool {
+        plain.len() == pass.inner.len()
+            && !self.renumbered
+            && (COMPRESS_LEN_MIN..=FRAME_LEN_MAX).contains(&plain.len())
+            && body.len() < plain.len()
+            && !self.must_be_stored(plain.len())
+            && Contexts::is_canonical(self.algorithm, body, plain)
+    }
+
+    /// TiDB's zlib reader loses step after a body of a multiple of 32 KiB. A packet that needs two frames is cut
+    /// elsewhere.
     fn must_be_stored(&self, len: usize) -> bool {
-        self.algorithm == Algorithm::Zlib && self.side == Side::Server && len.is_multiple_of(TIDB_UNLUCKY_LEN)
+        self.algorithm == Algorithm::Zlib
+            && self.side == Side::Server
+            && len <= FRAME_LEN_MAX
+            && len.is_multiple_of(TIDB_UNLUCKY_LEN)
     }
 }
 

@@ -7,3 +7,4 @@
 mod bad_input;
 mod live;
 mod pairs;
+mod scripted;

@@ -1,0 +1,124 @@
+//! Frames that need more memory than the budget has: stored streaming where that will do, a named fault with a
+//! deadline where it won't.
+//!
+//! Not here: how much a session holds when idle (`live`).
+
+use std::time::Duration;
+
+use codec::Algorithm;
+use lab::peer::Peer;
+use wire::command::COM_QUERY;
+use wire::{Side, frame};
+
+use super::{SOON, assert_told};
+use crate::scripted::{COLUMN, EOF, Session, Stage, Transport};
+
+/// The least that a budget can be: one frame of 16 MiB and what it holds.
+const LEAST: usize = 32 << 20;
+
+fn stage(net_read_timeout: Duration) -> Stage {
+    Stage::with(Transport::Unix, |config| {
+        config.buffer_memory_max = LEAST;
+        config.net_read_timeout = net_read_timeout;
+        config.server_algorithms = vec![Algorithm::Zstd];
+    })
+}
+
+/// A client's frame that takes the whole budget and does not end: all but its body was read.
+fn hog(stage: &Stage) -> Session {
+    let mut session = stage.open(Algorithm::Zlib);
+    let header = frame::Header { packed_len: 0xff_ff_fe, sequence_id: 0, plain_len: 0xff_ff_fe };
+    session.client.send_pieces(&[&header.build(), b"x"]).unwrap();
+    session
+}
+
+#[test]
+fn a_large_packet_passes_stored_while_memory_is_out() {
+    let stage = stage(Duration::from_secs(20));
+    let mut hog = hog(&stage);
+    let Session { mut client, mut server } = stage.open(Algorithm::Uncompressed);
+    let query = vec![COM_QUERY; 3 << 20];
+    std::thread::scope(|scope| {
+        let query = &query;
+        scope.spawn(move || client.send(&client.wrap(0, [query.as_slice()], 0)).map(|()| client).unwrap());
+        assert!(server.receive().unwrap().payload == *query);
+    });
+    let (frames, _) = server.take_seen();
+    assert_eq!(frames.len(), 1);
+    assert_eq!(frames[0].plain_len, 0, "stored, though it would shrink to nothing");
+    hog.client.send(b"y").unwrap();
+}
+
+#[test]
+fn a_frame_that_waits_for_memory_too_long_is_a_named_fault() {
+    let stage = stage(SOON);
+    let mut hog = hog(&stage);
+    let Session { mut client, server } = stage.open(Algorithm::Zlib);
+    let header = frame::Header { packed_len: 1 << 20, sequence_id: 0, plain_len: 2 << 20 };
+    client.send_pieces(&[&header.build()]).unwrap();
+    // The hog's own deadline starts anew with each byte: it outlives the other's by this one.
+    hog.client.send_pieces(&[b"y"]).unwrap();
+    let told = client.receive().map(|packet| (client, packet));
+    let (mut client, packet) = told.unwrap();
+    let error = wire::response::ErrPacket::parse(&packet.payload).unwrap();
+    assert_eq!((error.code, error.message.contains("memory")), (1041, true), "{error}");
+    assert_eq!(client.receive_end().unwrap(), 0);
+    drop((client, server));
+    assert_told(&mut hog.client, 1159, "nothing came");
+    drop(hog);
+    let counters = stage.proxy.counters();
+    let begun = std::time::Instant::now();
+    while counters.faults_of(Side::Client, "buffer_memory_exhausted") == 0 {
+        assert!(begun.elapsed() < lab::peer::PATIENCE, "{:?}", counters.faults());
+        std::thread::yield_now();
+    }
+    // All of it is free again.
+    stage.open(Algorithm::Zlib).assert_alive();
+    a_large_row_arrives(&stage, Algorithm::Zlib);
+}
+
+/// A packet that is collected holds memory, and its own next frame needs some: it must not wait for itself.
+#[test]
+fn a_packet_that_takes_all_memory_does_not_wait_for_itself() {
+    let stage = stage(Duration::from_secs(20));
+    for client in [Algorithm::Zlib, Algorithm::Zstd] {
+        a_large_row_arrives(&stage, client);
+    }
+}
+
+/// Several of them at once neither.
+#[test]
+fn packets_that_share_the_memory_do_not_wait_for_each_other() {
+    let stage = stage(Duration::from_secs(20));
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| a_large_row_arrives(&stage, Algorithm::Zlib));
+        }
+    });
+}
+
+/// A row of nearly 16 MiB in the server's frames of 1 MiB, to a framed client.
+fn a_large_row_arrives(stage: &Stage, algorithm: Algorithm) {
+    let mut session = stage.open(algorithm);
+    let row: Vec<u8> = lab::generate::blob(1, 1, 1 << 20).repeat(16)[..0xff_ff_00].to_vec();
+    let Session { client, server } = &mut session;
+    client.send(&client.wrap(0, [&[COM_QUERY, b'x'][..]], 100)).unwrap();
+    server.receive().unwrap();
+    std::thread::scope(|scope| {
+        let sent = &row;
+        scope.spawn(move || {
+            let reply = server.wrap(1, [&[1][..], COLUMN, EOF, sent.as_slice(), EOF], 1 << 20);
+            server.send(&reply).unwrap();
+        });
+        for expected in [&[1][..], COLUMN, EOF, row.as_slice(), EOF] {
+            assert!(receive(client) == expected);
+        }
+    });
+    let (frames, packets) = client.take_seen();
+    assert!(packets.iter().all(|packet| packet.last_frame <= packet.first_frame + 1));
+    assert!(frames.iter().zip(1..).all(|(frame, id)| frame.sequence_id == id));
+}
+
+fn receive(client: &mut Peer) -> Vec<u8> {
+    client.receive().unwrap().payload
+}

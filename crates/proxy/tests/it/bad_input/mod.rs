@@ -1,0 +1,50 @@
+//! Bytes that break the protocol end their own session only: with an ERR packet where the phase allows one, a named
+//! fault in the counters, and in bounded time.
+//!
+//! * `first_bytes`: what a client may open with; `unreachable`: servers that are none
+//! * `frames`: lies in the command phase, from either side; `memory`: frames that need more than there is
+//!
+//! Not here: fuzzing (`fuzz/`), probes against real servers (`live`).
+
+mod first_bytes;
+mod frames;
+mod memory;
+mod unreachable;
+
+use std::time::{Duration, Instant};
+
+use lab::peer::{PATIENCE, Peer};
+use wire::Side;
+use wire::response::ErrPacket;
+
+use crate::scripted::Stage;
+
+/// Shorter than anything else that ends a session.
+const SOON: Duration = Duration::from_millis(200);
+
+/// The client is told `code` in words that hold `text`, and nothing more.
+fn assert_told(client: &mut Peer, code: u16, text: &str) -> ErrPacket {
+    let packet = client.receive().unwrap();
+    assert_eq!(packet.payload.first(), Some(&0xff), "{packet:?}");
+    let error = ErrPacket::parse(&packet.payload).unwrap();
+    assert_eq!(error.code, code, "{error}");
+    assert!(error.message.contains(text), "'{}' does not say '{text}'", error.message);
+    assert_eq!(client.receive_end().unwrap(), 0, "something behind the error");
+    error
+}
+
+/// The fault is counted once.
+fn assert_counted(stage: &Stage, side: Side, cause: &str) {
+    assert_counted_times(stage, side, cause, 1);
+}
+
+/// The fault is counted so many times by and by: a session's end comes a moment after its client's.
+fn assert_counted_times(stage: &Stage, side: Side, cause: &str, times: u64) {
+    let counters = stage.proxy.counters();
+    let begun = Instant::now();
+    while counters.faults_of(side, cause) < times {
+        assert!(begun.elapsed() < PATIENCE, "no {cause} of the {side} in {:?}", counters.faults());
+        std::thread::yield_now();
+    }
+    assert_eq!(counters.faults().values().sum::<u64>(), times, "{:?}", counters.faults());
+}

@@ -1,0 +1,15 @@
+//! Every pair of {none, zlib, zstd} legs carries every payload unharmed, in frames that every receiver takes.
+//!
+//! * `dialogue`: says a command and a reply, cut and framed as told, and checks what came out
+//! * `rules`: the frame rules, as the receiver sees them
+//! * `cuts`: streams cut at every place; `sizes`: payloads at every border; `random`: dialogues from a seed
+//! * `flows`: pipelining, local files, change of user, replication, errors in the middle
+//!
+//! Not here: bytes that break the protocol (`bad_input`), real peers (`live`).
+
+mod cuts;
+mod dialogue;
+mod flows;
+mod random;
+mod rules;
+mod sizes;
