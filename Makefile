@@ -9,7 +9,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 WIREPRESS := $(TARGET)/release/wirepress
 
 .DEFAULT_GOAL := help
-.PHONY: help build quick servers test demo fuzz bench man completions install
+.PHONY: help build quick servers test drivers demo fuzz bench man completions install
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,11 @@ servers: ## fetch real MariaDB, MySQL, sysbench and HAProxy into .cache (no root
 
 test: ## everything: real servers, checks, all tests, a fuzz smoke, the closing count (what CI runs)
 	@scripts/test-all
+
+drivers: servers ## all drivers on all legs, and the matrix of what passed
+	@scripts/check-tools
+	@scripts/fetch-drivers
+	cargo test --quiet --package wirepress-proxy --test it live::drivers::every_driver -- --ignored --nocapture
 
 demo: build ## the published experiment on an embedded database, in under two minutes (ARGS="--link 1gbit")
 	$(WIREPRESS) demo $(ARGS)

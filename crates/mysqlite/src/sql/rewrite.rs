@@ -206,7 +206,9 @@ impl<'a> Rewriter<'a> {
             b"!" => self.push("NOT"),
             b"<=>" => self.push("IS"),
             b":=" => {
-                return Err(SqlFault::NotSupported("assignments with := inside a query (use SET)".to_owned()));
+                return Err(SqlFault::NotSupported(
+                    "assignments with := inside a query (use SET)".to_owned(),
+                ));
             }
             b"^" => return Err(SqlFault::NotSupported("the operator ^".to_owned())),
             b"{" | b"}" => return Err(self.sql.syntax(self.at)),

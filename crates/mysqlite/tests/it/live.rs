@@ -104,7 +104,10 @@ fn sysbench_runs_every_script_with_and_without_prepared_statements() {
         live.sysbench(script, "prepare", &["--tables=2", "--threads=2"]);
         for mode in ["--db-ps-mode=auto", "--db-ps-mode=disable"] {
             let printed = live.sysbench(script, "run", &["--tables=2", "--threads=16", "--time=1", mode]);
-            assert!(printed.contains("ignored errors:                      0 "), "{script} {mode}\n{printed}");
+            assert!(
+                printed.contains("ignored errors:                      0 "),
+                "{script} {mode}\n{printed}"
+            );
         }
         live.sysbench(script, "cleanup", &["--tables=2"]);
     }
@@ -159,7 +162,8 @@ fn dumps_with_every_option_end_well() {
         assert!(text.contains("INSERT INTO `child`"), "{program}");
         // A dump of everything loads over what is there.
         run(&mut live.program("mysql"), &text);
-        let hex = run(live.program(program).args(["--hex-blob", "--complete-insert", "--databases", "a", "b"]), "");
+        let hex =
+            run(live.program(program).args(["--hex-blob", "--complete-insert", "--databases", "a", "b"]), "");
         run(&mut live.program("mysql"), &hex);
     }
     run(live.program("mysqldump").args(["--column-statistics=1", "--compression-algorithms=zstd", "a"]), "");
@@ -195,41 +199,38 @@ fn the_command_lines_of_mysql_and_mariadb_work() {
     run(live.program("mysqlcheck").args(["--all-databases"]), "");
 }
 
-/// Runs a driver's script; it ends with `ok`.
+/// Runs a driver's script; it ends with `ok`. A driver that this machine can't have is listed as not run.
 #[track_caller]
-fn drive(live: &Live, interpreter: &Path, script: &str, more: &[&str]) {
+fn drive(driver: &str, interpreter: &str, script: &str) {
+    let Some(live) = Live::start() else { return };
+    let drivers = live.install.path().join("drivers");
+    if let Ok(reason) = std::fs::read_to_string(drivers.join("missing").join(driver)) {
+        return lab::real::skip(&format!("want of {}", reason.trim()));
+    }
+    assert!(
+        drivers.join("bin").join(driver).is_file(),
+        "{driver} is not in {}: run scripts/fetch-drivers",
+        drivers.display()
+    );
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/drivers").join(script);
     let port = live.server.address().unwrap().port().to_string();
     let mut command = Command::new(interpreter);
-    command.arg(script).args([&port, PASSWORD]).args(more);
+    command.arg(script).args([&port, PASSWORD]).env("PYTHONPATH", drivers.join("python"));
+    command.arg(drivers.join("node/node_modules"));
     assert_eq!(run(&mut command, "").trim(), "ok");
-}
-
-fn drivers(live: &Live) -> PathBuf {
-    let path = live.install.path().join("drivers");
-    assert!(path.join(".complete").is_file(), "the drivers are not in {}: run scripts/fetch-drivers", path.display());
-    path
 }
 
 #[test]
 fn pymysql_works() {
-    let Some(live) = Live::start() else { return };
-    drive(&live, &drivers(&live).join("python/bin/python"), "pymysql_types.py", &[]);
+    drive("pymysql", "python3", "pymysql_types.py");
 }
 
 #[test]
 fn connector_python_works() {
-    let Some(live) = Live::start() else { return };
-    drive(&live, &drivers(&live).join("python/bin/python"), "connector_python.py", &[]);
+    drive("mysql-connector-pure", "python3", "connector_python.py");
 }
 
 #[test]
 fn node_mysql2_works() {
-    let Some(live) = Live::start() else { return };
-    let modules = drivers(&live).join("node/node_modules");
-    if !modules.is_dir() {
-        lab::real::skip("want of Node.js");
-        return;
-    }
-    drive(&live, Path::new("node"), "mysql2.js", &[&modules.display().to_string()]);
+    drive("mysql2", "node", "mysql2.js");
 }

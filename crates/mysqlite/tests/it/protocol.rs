@@ -30,7 +30,8 @@ fn the_right_password_logs_in_by_either_method_and_a_wrong_one_is_1045() {
 
 #[test]
 fn an_unknown_method_is_switched_to_one_we_know() {
-    let server = Server::start(Options { accounts: vec![Account::new("root", "secret")], ..Options::default() });
+    let server =
+        Server::start(Options { accounts: vec![Account::new("root", "secret")], ..Options::default() });
     let server = server.unwrap();
     let wish = Wish { password: "secret", plugin: "client_ed25519", ..Wish::default() };
     let mut client = Client::connect(&server, &wish).unwrap();
@@ -226,7 +227,11 @@ fn a_killed_connection_ends_and_a_killed_query_stops() {
     let id = busy.lines("select connection_id()")[0].clone();
     let endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select max(i) from n";
     busy.send(com::COM_QUERY, endless.as_bytes());
-    while !killer.lines("show processlist").iter().any(|line| line.starts_with(&id) && line.contains("|Query|")) {
+    while !killer
+        .lines("show processlist")
+        .iter()
+        .any(|line| line.starts_with(&id) && line.contains("|Query|"))
+    {
         std::thread::yield_now();
     }
     // The statement may not have reached SQLite yet: ask until it has ended.

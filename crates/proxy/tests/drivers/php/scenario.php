@@ -1,0 +1,167 @@
+<?php
+// The scenario of ../README.md with PHP's mysqli (mysqlnd).
+
+mysqli_report(MYSQLI_REPORT_ERROR | MYSQLI_REPORT_STRICT);
+$table = getenv("DB_TABLE");
+
+function connect(string $user): mysqli
+{
+    $connection = mysqli_init();
+    $flags = getenv("DB_COMPRESS") === "1" ? MYSQLI_CLIENT_COMPRESS : 0;
+    $connection->real_connect(getenv("DB_HOST"), $user, getenv("DB_PASSWORD"), getenv("DB_NAME"), (int) getenv("DB_PORT"), null, $flags);
+    $connection->set_charset("utf8mb4");
+    return $connection;
+}
+
+function expect($actual, $wanted): void
+{
+    if ($actual !== $wanted) {
+        throw new Exception("got " . substr(var_export($actual, true), 0, 300) . " instead of " . substr(var_export($wanted, true), 0, 300));
+    }
+}
+
+function value(string $statement)
+{
+    global $connection;
+    return $connection->query($statement)->fetch_row()[0];
+}
+
+function blob(int $length): string
+{
+    $data = "";
+    for ($i = 0; strlen($data) < $length / 2; $i++) {
+        $data .= hash("sha256", (string) $i, true);
+    }
+    $data = substr($data, 0, intdiv($length, 2));
+    return $data . substr(str_repeat("wirepress ", intdiv($length, 20) + 2), 0, $length - strlen($data));
+}
+
+function types(): void
+{
+    global $connection, $table;
+    $connection->query("create table {$table}_types (i int, u bigint unsigned, d decimal(20,6), f double,
+        s varchar(100) character set utf8mb4, b varbinary(100), t datetime(6), n int)");
+    $binary = implode("", array_map("chr", range(156, 255)));
+    $row = [-42, "18446744073709551615", "12345678901234.567891", 0.1, "héllo 密码 🔑", $binary, "2026-11-21 12:34:56.789012", null];
+    $statement = $connection->prepare("insert into {$table}_types values (?, ?, ?, ?, ?, ?, ?, ?)");
+    $statement->bind_param("issdsssi", ...$row);
+    $statement->execute();
+    $statement = $connection->prepare("select i, cast(u as char), cast(d as char), f, s, b, cast(t as char), n from {$table}_types");
+    $statement->execute();
+    expect($statement->get_result()->fetch_row(), $row);
+}
+
+function large(int $length): void
+{
+    global $connection, $table;
+    $data = blob($length);
+    $connection->query("create table if not exists {$table}_blobs (id int primary key, v longblob)");
+    $statement = $connection->prepare("insert into {$table}_blobs values (?, ?)");
+    $statement->bind_param("is", $length, $data);
+    $statement->execute();
+    expect(value("select sha2(v, 256) from {$table}_blobs where id = $length"), hash("sha256", $data));
+    expect(value("select v from {$table}_blobs where id = $length") === $data, true);
+    $connection->query("insert into {$table}_blobs values ($length + 1, '" . $connection->real_escape_string($data) . "')");
+    expect(value("select sha2(v, 256) from {$table}_blobs where id = $length + 1"), hash("sha256", $data));
+}
+
+function prepared(): void
+{
+    global $connection, $table;
+    $connection->query("create table {$table}_prepared (id int primary key, v varchar(50))");
+    $wanted = array_map(fn($i) => [$i, "value $i"], range(0, 199));
+    $insert = $connection->prepare("insert into {$table}_prepared values (?, ?)");
+    foreach ($wanted as $row) {
+        $insert->execute($row);
+    }
+    $select = $connection->prepare("select id, v from {$table}_prepared where id >= ? order by id");
+    foreach ([0, 100] as $low) {
+        $select->execute([$low]);
+        expect($select->get_result()->fetch_all(), array_slice($wanted, $low));
+    }
+}
+
+function transaction(): void
+{
+    global $connection, $table;
+    $connection->query("create table {$table}_transaction (id int) engine=innodb");
+    foreach (["rollback", "commit"] as $wanted => $end) {
+        $connection->begin_transaction();
+        $connection->query("insert into {$table}_transaction values (1)");
+        $connection->$end();
+        expect((int) value("select count(*) from {$table}_transaction"), $wanted);
+    }
+}
+
+function error(): void
+{
+    global $connection, $table;
+    try {
+        $connection->query("select * from {$table}_nowhere");
+        throw new Exception("no error");
+    } catch (mysqli_sql_exception $fault) {
+        expect($fault->getCode(), 1146);
+    }
+    expect(value("select 1"), "1");
+}
+
+function rows600(): void
+{
+    global $connection, $table;
+    $connection->query("create table {$table}_rows (id int primary key, v char(100))");
+    $wanted = array_map(fn($i) => [(string) $i, sprintf("%0100d", $i)], range(0, 599));
+    $connection->query("insert into {$table}_rows values " . implode(",", array_map(fn($row) => "($row[0], '$row[1]')", $wanted)));
+    expect($connection->query("select id, v from {$table}_rows order by id")->fetch_all(), $wanted);
+}
+
+function multi(): void
+{
+    global $connection;
+    $connection->multi_query("select 1; select repeat('x', 100000); select 3");
+    $results = [];
+    do {
+        $results[] = $connection->store_result()->fetch_row()[0];
+    } while ($connection->more_results() && $connection->next_result());
+    expect($results, ["1", str_repeat("x", 100000), "3"]);
+}
+
+function who(): string
+{
+    return value("select substring_index(current_user(), '@', 1)");
+}
+
+function step(string $name, callable $body, ...$arguments): void
+{
+    $body(...$arguments);
+    echo "ok $name\n";
+}
+
+try {
+    $connection = connect(getenv("DB_USER"));
+    step("types", "types");
+    step("blob_3_mib", "large", 3 << 20);
+    step("blob_17_mib", "large", 17 << 20);
+    step("prepared", "prepared");
+    step("transaction", "transaction");
+    step("error", "error");
+    step("rows_600", "rows600");
+    step("multi", "multi");
+    $keeper = $connection;
+    $connection = connect(getenv("DB_FRESH_USER"));
+    expect(who(), getenv("DB_FRESH_USER"));
+    $connection->close();
+    echo "ok full_authentication\n";
+    $connection = $keeper;
+    $first = (int) value("select connection_id()");
+    $connection->change_user(getenv("DB_SECOND_USER"), getenv("DB_PASSWORD"), getenv("DB_NAME"));
+    expect(who(), getenv("DB_SECOND_USER"));
+    echo "ok change_user\n";
+    $connection->close();
+    $connection = connect(getenv("DB_USER"));
+    expect((int) value("select connection_id()") > $first, true);
+    $connection->close();
+    echo "ok reconnect\n";
+} catch (Throwable $fault) {
+    fwrite(STDERR, "mysqli: $fault\n");
+    exit(1);
+}
