@@ -147,8 +147,9 @@ impl Client {
         if payloads[0][0] == err::HEADER {
             return ErrPacket::parse(&payloads[0]).unwrap().to_string();
         }
-        // Column count, one definition, the row.
-        let value = wire::Reader::new(&payloads[2]).lenenc_bytes().unwrap().to_vec();
+        // Column count, one definition, EOF or none, the row.
+        let row = if self.agreed.contains(Capabilities::DEPRECATE_EOF) { &payloads[2] } else { &payloads[3] };
+        let value = wire::Reader::new(row).lenenc_bytes().unwrap().to_vec();
         String::from_utf8(value).unwrap()
     }
 }
@@ -223,6 +224,7 @@ pub(crate) fn remember_password(server: &RealServer) {
         let mut client = server.command("mysql").unwrap();
         client.arg(format!("--user={USER}")).arg(format!("--password={PASSWORD}"));
         client.arg(format!("--socket={}", server.socket_path().display())).arg("--execute=do 1");
+        client.arg("--compression-algorithms=zstd,zlib,uncompressed");
         assert!(client.output().unwrap().status.success());
     }
 }

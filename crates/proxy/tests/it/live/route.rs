@@ -114,6 +114,11 @@ impl<'s> Route<'s> {
         Self { server, proxy: Some(proxy), address, algorithm: legs.client, _directory: directory }
     }
 
+    /// The same way for a client with another algorithm.
+    pub(crate) fn with_client(self, algorithm: Algorithm) -> Self {
+        Self { algorithm, ..self }
+    }
+
     /// The server's own command line client, or MySQL's where MariaDB's lacks the algorithm.
     pub(crate) fn cli(&self) -> Command {
         let is_mysql = !self.server.kind().is_mariadb() || self.algorithm == Zstd;
