@@ -51,7 +51,7 @@ pub(crate) async fn run(
             Step::AskServerForKey { request, masked_password: masked } => {
                 if !exchange.client_secure() {
                     tracing::warn!(
-                        "a client sent its password in clear over TCP, as MariaDB's without TLS do"
+                        "a client sent its password in clear over TCP, as some do where TLS is not offered"
                     );
                 }
                 masked_password = Zeroizing::new(masked);

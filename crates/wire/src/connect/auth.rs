@@ -9,8 +9,8 @@
 //! plain TCP   02, RSA(...)     passes as it is, the server's key included
 //! ```
 //! A leg is secure for this plugin when it is TLS or a Unix socket. What the client sends should follow from its
-//! own leg, but doesn't always: MariaDB's Connector/C that prefers TLS sends its password in clear even where TLS
-//! wasn't offered. So the packet decides. For `sha256_password` only TLS counts, so without TLS its legs never
+//! own leg, but doesn't always: MariaDB's Connector/C that prefers TLS, and Connector/Python's pure mode, send their
+//! password in clear even where TLS wasn't offered. So the packet decides. For `sha256_password` only TLS counts, so without TLS its legs never
 //! differ.
 //!
 //! Invariants: a password exists only in the buffers handed to the caller for one step, which wipes them.

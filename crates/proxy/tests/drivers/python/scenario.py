@@ -164,10 +164,16 @@ step("multi", multi)
 
 first_id = execute("select connection_id()")[0][0]
 keeper = connection
-connection = connect(os.environ["DB_FRESH_USER"])
-expect(who(), os.environ["DB_FRESH_USER"])
-connection.close()
-print("ok full_authentication", flush=True)
+try:
+    connection = connect(os.environ["DB_FRESH_USER"])
+    expect(who(), os.environ["DB_FRESH_USER"])
+    connection.close()
+    print("ok full_authentication", flush=True)
+except driver.Error as fault:
+    # CR_AUTH_PLUGIN_ERR: the C extension can't ask the server for its RSA key, it wants TLS.
+    if DRIVER != "mysql-connector-c" or fault.args[0] != 2061:
+        raise
+    print("no full_authentication", flush=True)
 connection = keeper
 
 # Connector/Python's pure mode refuses to change the user of a compressed connection; PyMySQL can't at all.

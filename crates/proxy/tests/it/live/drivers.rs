@@ -15,7 +15,7 @@ use codec::Algorithm;
 use lab::real::{Install, Kind, PASSWORD, RealServer, USER, required, skip};
 use proxy::Address;
 
-use super::front::{Front, Transport};
+use super::front::{Client, Front, Transport};
 
 /// A driver, and what it can't do whatever stands between it and the server.
 #[derive(Debug)]
@@ -26,13 +26,20 @@ struct Driver {
     lacks: &'static [&'static str],
     /// And on MySQL.
     lacks_on_mysql: &'static [&'static str],
+    /// Whether it can log in to MySQL without TLS where the server's cache doesn't know the account.
+    asks_for_key: bool,
     /// A line on standard error that it prints without a proxy as well.
     known_warning: Option<&'static str>,
 }
 
-/// Pure Python, the receiver that returns wrong data when frames are cut where servers don't.
+/// Pure Python, the receiver that returns wrong data when frames are cut where servers don't. It sends its password
+/// in clear without TLS, which MySQL denies and the proxy mends.
 const CONNECTOR_PURE: Driver = Driver { lacks: &["change_user"], ..Driver::new("mysql-connector-pure") };
-const CONNECTOR_C: Driver = Driver::new("mysql-connector-c");
+const CONNECTOR_C: Driver = Driver {
+    lacks_on_mysql: &["full_authentication"],
+    asks_for_key: false,
+    ..Driver::new("mysql-connector-c")
+};
 const PYMYSQL: Driver =
     Driver { compresses: false, lacks: &["prepared", "change_user"], ..Driver::new("pymysql") };
 /// Compares the server's packet ids, which jump in frames, with its own; directly it warns even more often.
@@ -165,7 +172,14 @@ fn settings() -> impl Iterator<Item = (Kind, Algorithm)> {
 
 impl Driver {
     const fn new(name: &'static str) -> Self {
-        Self { name, compresses: true, lacks: &[], lacks_on_mysql: &[], known_warning: None }
+        Self {
+            name,
+            compresses: true,
+            lacks: &[],
+            lacks_on_mysql: &[],
+            asks_for_key: true,
+            known_warning: None,
+        }
     }
 
     /// Its program, or what is missing.
@@ -201,6 +215,13 @@ impl Driver {
             let statement =
                 format!("create user {account} identified by '{PASSWORD}'; grant all on test.* to {account}");
             server.sql(&statement).unwrap();
+        }
+        if !self.asks_for_key && server.kind() == Kind::MySql {
+            for account in [USER, &second] {
+                Client::new(server, "mysql", &server.address().into(), account, PASSWORD)
+                    .run("do 1")
+                    .unwrap();
+            }
         }
         let output = Command::new("timeout")
             .arg(TIME_MAX)
