@@ -63,7 +63,7 @@ pub(crate) struct ProxyArgs {
     /// Longest silence, in seconds, in the middle of a client's packet.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) net_read_timeout: u64,
-    /// Memory for all buffered packets and frames beyond 16 KiB a direction, in MiB (at least 32).
+    /// Memory for packets and frames that are larger than an ordinary buffer, in MiB (at least 32).
     #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(32..))]
     pub(crate) buffer_memory: u32,
     /// Log lines to write: error, warn, info or debug.

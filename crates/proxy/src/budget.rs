@@ -3,7 +3,8 @@
 //! Whoever must have memory (a frame that is to be unpacked) waits for all of it at once, holding none; whoever
 //! may do without (packing a large packet) tries, and goes on stored.
 //!
-//! Not here: buffers of ordinary size, 16 KiB and less in use per half-pipe (`buffer`).
+//! Not here: buffers of ordinary size (`buffer`), of which a half-pipe has one to three while bytes move through it
+//! and none when it is idle.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -58,6 +58,16 @@ impl Buffer {
         &mut self.bytes
     }
 
+    /// Appends bytes that are owned already: without a copy when nothing waits.
+    pub(crate) fn append_owned(&mut self, bytes: Vec<u8>, spare: &SpareBuffers) {
+        if self.is_empty() {
+            self.release(spare);
+            *self = Self { bytes, start: 0 };
+        } else {
+            self.appending(bytes.len(), spare).extend_from_slice(&bytes);
+        }
+    }
+
     /// Gives the memory back when nothing waits.
     pub(crate) fn release(&mut self, spare: &SpareBuffers) {
         if self.is_empty() && self.bytes.capacity() > 0 {

@@ -34,7 +34,7 @@ pub struct Config {
     pub net_read_timeout: Duration,
     /// Longest wait for the server's socket to accept.
     pub dial_timeout: Duration,
-    /// All buffered bytes beyond 16 KiB per half-pipe, bytes.
+    /// Frames and packets that are larger than an ordinary buffer, all together, bytes.
     pub buffer_memory_max: usize,
 }
 

@@ -39,22 +39,34 @@ pub struct Counters {
     faults: Mutex<BTreeMap<FaultLabels, u64>>,
 }
 
+/// Counts a session as open until it is dropped, even by a panic.
+pub(crate) struct OpenSession<'a>(&'a Counters);
+
+impl OpenSession<'_> {
+    /// Adds what the session has carried.
+    pub(crate) fn carried(&self, directions: [Traffic; 2]) {
+        for traffic in directions {
+            self.0.plain_len.fetch_add(traffic.plain_len, Ordering::Relaxed);
+            self.0.client_leg_len.fetch_add(traffic.client_leg_len, Ordering::Relaxed);
+            self.0.server_leg_len.fetch_add(traffic.server_leg_len, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for OpenSession<'_> {
+    fn drop(&mut self) {
+        self.0.sessions_open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// Side, phase and cause of a session's end.
 pub type FaultLabels = (&'static str, &'static str, &'static str);
 
 impl Counters {
-    pub(crate) fn session_opened(&self) {
+    pub(crate) fn session_opened(&self) -> OpenSession<'_> {
         self.sessions.fetch_add(1, Ordering::Relaxed);
         self.sessions_open.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn session_closed(&self, directions: [Traffic; 2]) {
-        self.sessions_open.fetch_sub(1, Ordering::Relaxed);
-        for traffic in directions {
-            self.plain_len.fetch_add(traffic.plain_len, Ordering::Relaxed);
-            self.client_leg_len.fetch_add(traffic.client_leg_len, Ordering::Relaxed);
-            self.server_leg_len.fetch_add(traffic.server_leg_len, Ordering::Relaxed);
-        }
+        OpenSession(self)
     }
 
     pub(crate) fn fault(&self, error: &SessionError) {

@@ -121,6 +121,8 @@ fn accept_until_stopped(listener: &Listener, workers: Vec<WorkerHandle>, stop: &
     while !stop.is_asked() {
         match listener.accept() {
             Ok(accepted) => hand_over(accepted, &workers),
+            // The client left before its turn.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
                 // Out of file descriptors, mostly: the queue keeps, others end, and then it goes on.
                 tracing::error!(%error, "no connection could be accepted; trying again");
@@ -147,9 +149,9 @@ impl Listener {
     fn accept(&self) -> io::Result<Accepted> {
         Ok(match self {
             Self::Tcp(listener) => {
-                let (stream, _) = listener.accept()?;
+                let (stream, client) = listener.accept()?;
                 stream.set_nonblocking(true)?;
-                Accepted::Tcp(stream)
+                Accepted::Tcp(stream, client)
             }
             Self::Unix(listener, _) => {
                 let (stream, _) = listener.accept()?;

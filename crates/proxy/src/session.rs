@@ -14,89 +14,118 @@ use crate::{Cause, Phase, SessionError, Traffic};
 pub(crate) async fn serve(accepted: Accepted, worker: &Worker) {
     let begun = Instant::now();
     let counters = &worker.shared.counters;
-    counters.session_opened();
-    let (traffic, ended) = match client_leg(accepted) {
-        Ok(client) => converse(client, worker).await,
-        Err(error) => ([Traffic::default(); 2], Err(lost(error))),
+    let open = counters.session_opened();
+    let client = accepted.client();
+    let mut session = Session::default();
+    let ended = match client_leg(accepted) {
+        Ok(leg) => session.converse(leg, worker).await,
+        Err(error) => Err(lost(error)),
     };
-    counters.session_closed(traffic);
-    let seconds = begun.elapsed().as_secs_f64();
-    let [to_server, to_client] = traffic;
-    let client_leg_len = to_server.client_leg_len + to_client.client_leg_len;
-    let server_leg_len = to_server.server_leg_len + to_client.server_leg_len;
-    let plain_len = to_server.plain_len + to_client.plain_len;
-    match ended {
-        Ok(()) => tracing::info!(plain_len, client_leg_len, server_leg_len, seconds, "session ended"),
-        Err(error) => {
-            counters.fault(&error);
-            tracing::warn!(plain_len, client_leg_len, server_leg_len, seconds, "session ended: {error}");
+    open.carried(session.traffic);
+    session.log(&client, begun.elapsed().as_secs_f64(), ended.as_ref().err());
+    if let Err(error) = ended {
+        counters.fault(&error);
+    }
+}
+
+/// What is told of a session when it ends.
+#[derive(Default)]
+struct Session {
+    /// The server's id of the connection.
+    connection_id: u32,
+    client_algorithm: &'static str,
+    server_algorithm: &'static str,
+    /// To the server, to the client.
+    traffic: [Traffic; 2],
+}
+
+impl Session {
+    async fn converse(&mut self, client: Leg, worker: &Worker) -> Result<(), SessionError> {
+        let stop = &worker.shared.stop;
+        let Some(legs) = connect(client, worker).await? else { return Ok(()) };
+        self.connection_id = legs.thread_id;
+        self.client_algorithm = legs.client.algorithm.name();
+        self.server_algorithm = legs.server.algorithm.name();
+        let mut relay = Relay::new(legs, worker);
+        let ended = stop.unless_asked(relay.run()).await;
+        let error = match &ended {
+            Some(Ok(())) => None,
+            Some(Err(error)) => error.for_client(&worker.shared.config.server),
+            None => stopped(Phase::Command).for_client(&worker.shared.config.server),
+        };
+        if let Some(error) = error
+            && let Err(untold) = relay.tell_client(&error).await
+        {
+            tracing::debug!(%untold, "the client could not be told");
+        }
+        self.traffic = relay.traffic();
+        relay.close().await;
+        ended.unwrap_or(Ok(()))
+    }
+
+    fn log(&self, client: &str, seconds: f64, error: Option<&SessionError>) {
+        let [to_server, to_client] = self.traffic;
+        let sum = |len: fn(Traffic) -> u64| len(to_server) + len(to_client);
+        macro_rules! line {
+            ($level:ident, $($more:tt)*) => {
+                tracing::$level!(
+                    client,
+                    connection_id = self.connection_id,
+                    client_algorithm = self.client_algorithm,
+                    server_algorithm = self.server_algorithm,
+                    plain_len = sum(|traffic| traffic.plain_len),
+                    client_leg_len = sum(|traffic| traffic.client_leg_len),
+                    server_leg_len = sum(|traffic| traffic.server_leg_len),
+                    frames_packed = sum(|traffic| traffic.frames_packed),
+                    frames_stored = sum(|traffic| traffic.frames_stored),
+                    frames_forwarded = sum(|traffic| traffic.frames_forwarded),
+                    seconds,
+                    $($more)*
+                )
+            };
+        }
+        match error {
+            None => line!(info, "session ended"),
+            Some(error) => line!(
+                warn,
+                side = error.side.name(),
+                phase = error.phase.name(),
+                cause = error.cause.name(),
+                "session ended: {error}"
+            ),
         }
     }
 }
 
-async fn converse(client: Leg, worker: &Worker) -> ([Traffic; 2], Result<(), SessionError>) {
-    let none = [Traffic::default(); 2];
-    match connect(client, worker).await {
-        Ok(legs) => {
-            tracing::debug!(
-                connection_id = legs.thread_id,
-                client_algorithm = %legs.client.algorithm,
-                server_algorithm = %legs.server.algorithm,
-                "logged in"
-            );
-            let mut relay = Relay::new(legs, worker);
-            let mut ended =
-                worker.shared.stop.unless_asked(relay.run()).await.unwrap_or_else(|| Err(stopped()));
-            if let Err(error) = &ended
-                && let Some(told) = error.for_client(&worker.shared.config.server)
-                && let Err(untold) = relay.tell_client(&told).await
-            {
-                tracing::debug!(%untold, "the client could not be told");
-            }
-            if matches!(&ended, Err(SessionError { cause: Cause::Stopping, .. })) {
-                ended = Ok(());
-            }
-            let traffic = relay.traffic();
-            relay.close().await;
-            (traffic, ended)
-        }
-        Err(error) => (none, Err(error)),
-    }
-}
-
-/// The connection phase; when it fails the client is told and the server's handshake is ended.
-async fn connect(client: Leg, worker: &Worker) -> Result<Authenticated, SessionError> {
+/// The connection phase; when it fails the client is told and the server's handshake is ended. `None` when the
+/// proxy stops.
+async fn connect(client: Leg, worker: &Worker) -> Result<Option<Authenticated>, SessionError> {
     let shared = &worker.shared;
     let mut handshake = Handshake::new(client, &shared.config);
-    let result = shared.stop.unless_asked(handshake.run(shared)).await.unwrap_or_else(|| Err(stopped()));
-    let error = match result {
-        Ok(agreement) => match handshake.into_authenticated(agreement) {
-            Some(legs) => return Ok(legs),
-            None => return Err(stopped()),
-        },
-        Err(error) => error,
-    };
-    let mut told = error.for_client(&shared.config.server);
-    if error.phase <= Phase::Greeting
-        && let Some(told) = &mut told
-    {
-        // The form before a greeting: the client's capabilities are unknown.
-        told.sqlstate = None;
+    match shared.stop.unless_asked(handshake.run(shared)).await {
+        Some(Ok(agreement)) => Ok(handshake.into_authenticated(agreement)),
+        Some(Err(error)) => {
+            handshake.refuse(error.for_client(&shared.config.server), error.side).await;
+            Err(error)
+        }
+        None => {
+            let told = stopped(handshake.phase).for_client(&shared.config.server);
+            handshake.refuse(told, wire::Side::Client).await;
+            Ok(None)
+        }
     }
-    handshake.refuse(told, error.phase == Phase::Authentication).await;
-    Err(error)
 }
 
 fn client_leg(accepted: Accepted) -> std::io::Result<Leg> {
     Ok(match accepted {
         // Socket options come from the listening socket.
-        Accepted::Tcp(stream) => Leg::tcp(tokio::net::TcpStream::from_std(stream)?),
+        Accepted::Tcp(stream, _) => Leg::tcp(tokio::net::TcpStream::from_std(stream)?),
         Accepted::Unix(stream) => Leg::unix(tokio::net::UnixStream::from_std(stream)?),
     })
 }
 
-const fn stopped() -> SessionError {
-    SessionError { side: wire::Side::Client, phase: Phase::Command, cause: Cause::Stopping }
+const fn stopped(phase: Phase) -> SessionError {
+    SessionError { side: wire::Side::Client, phase, cause: Cause::Stopping }
 }
 
 fn lost(error: std::io::Error) -> SessionError {

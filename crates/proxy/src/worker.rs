@@ -76,8 +76,18 @@ pub(crate) struct Worker {
 
 /// An accepted socket on its way to a worker.
 pub(crate) enum Accepted {
-    Tcp(std::net::TcpStream),
+    Tcp(std::net::TcpStream, std::net::SocketAddr),
     Unix(std::os::unix::net::UnixStream),
+}
+
+impl Accepted {
+    /// The client's address, for the log.
+    pub(crate) fn client(&self) -> String {
+        match self {
+            Self::Tcp(_, address) => address.to_string(),
+            Self::Unix(_) => "unix".to_owned(),
+        }
+    }
 }
 
 /// A worker's end that the acceptor holds.

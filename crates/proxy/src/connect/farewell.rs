@@ -17,14 +17,24 @@ use wire::response::{err, ok};
 use super::Channel;
 use crate::Cause;
 
-/// Completes the handshake as nobody, and closes. What goes wrong here can't be helped by anyone.
+/// Completes a handshake whose login is due as nobody, and closes.
 pub(super) async fn end_handshake(server: Channel) {
-    if let Ok(Err(cause)) = timeout(FAREWELL_TIMEOUT, deny_ourselves(server)).await {
+    within_time(log_in_as_nobody(server)).await;
+}
+
+/// Ends an authentication exchange in which it is the client's turn, with wrong answers, and closes.
+pub(super) async fn end_exchange(server: Channel) {
+    within_time(answer_wrongly(server)).await;
+}
+
+/// What goes wrong here can't be helped by anyone.
+async fn within_time(farewell: impl Future<Output = Result<(), Cause>>) {
+    if let Ok(Err(cause)) = timeout(FAREWELL_TIMEOUT, farewell).await {
         tracing::debug!(%cause, "the handshake with the server could not be ended");
     }
 }
 
-async fn deny_ourselves(mut server: Channel) -> Result<(), Cause> {
+async fn log_in_as_nobody(mut server: Channel) -> Result<(), Cause> {
     let login = Login {
         capabilities: Capabilities::PROTOCOL_41
             | Capabilities::LONG_PASSWORD
@@ -37,11 +47,18 @@ async fn deny_ourselves(mut server: Channel) -> Result<(), Cause> {
         ..Login::default()
     };
     server.write(&login.build()).await?;
+    match server.read().await?.first() {
+        Some(&err::HEADER | &ok::HEADER) | None => Ok(()),
+        // A switch, or more data: an empty password.
+        Some(_) => answer_wrongly(server).await,
+    }
+}
+
+async fn answer_wrongly(mut server: Channel) -> Result<(), Cause> {
     for _ in 0..ROUNDS_MAX {
-        match server.read().await?.first() {
-            Some(&err::HEADER | &ok::HEADER) | None => break,
-            // A switch, or more data: an empty password.
-            Some(_) => server.write(&[0]).await?,
+        server.write(&[0]).await?;
+        if let Some(&err::HEADER | &ok::HEADER) | None = server.read().await?.first() {
+            break;
         }
     }
     Ok(())

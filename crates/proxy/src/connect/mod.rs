@@ -62,13 +62,15 @@ pub(crate) struct FramedLeg {
 pub(crate) struct Handshake {
     pub(crate) client: Channel,
     pub(crate) server: Option<Channel>,
+    /// How far it came.
+    pub(crate) phase: Phase,
     login_timeout: Duration,
 }
 
 impl Handshake {
     pub(crate) fn new(client: Leg, config: &Config) -> Self {
         let client = Channel::new(client, login::foreign_protocol);
-        Self { client, server: None, login_timeout: config.login_timeout }
+        Self { client, server: None, phase: Phase::Dial, login_timeout: config.login_timeout }
     }
 
     /// Everything from the dial to the server's OK.
@@ -80,6 +82,7 @@ impl Handshake {
         greeting::replace_capabilities(&mut rewritten, offered).map_err(at(Side::Server, Phase::Greeting))?;
         self.client.write(&rewritten).await.map_err(on(Side::Client, Phase::Greeting))?;
 
+        self.phase = Phase::Login;
         let login_payload = self.login().await?;
         let login = Login::parse(&login_payload).map_err(at(Side::Client, Phase::Login))?;
         let client_leg = negotiate::client_leg(&login, config.permitted)
@@ -90,6 +93,7 @@ impl Handshake {
         let level = (server_algorithm == Algorithm::Zstd).then_some(config.zstd_level.get());
         let for_server = Login::for_server_leg(&login_payload, requested, level);
         let for_server = Zeroizing::new(for_server.map_err(at(Side::Client, Phase::Login))?);
+        self.phase = Phase::Authentication;
         self.write(Side::Server, &for_server).await?;
 
         let plugin = login.auth_plugin.clone().unwrap_or_else(|| greeting.auth_plugin.clone());
@@ -121,6 +125,7 @@ impl Handshake {
     async fn greet(&mut self, config: &Config) -> Result<(Greeting, Zeroizing<Vec<u8>>), SessionError> {
         let leg = Leg::dial(&config.server, config.dial_timeout).await;
         let leg = leg.map_err(|error| on(Side::Server, Phase::Dial)(error.into()))?;
+        self.phase = Phase::Greeting;
         let server = self.server.insert(Channel::new(leg, greeting::foreign_protocol));
         let payload =
             limited(self.login_timeout, server.read()).await.map_err(on(Side::Server, Phase::Greeting))?;
@@ -167,16 +172,22 @@ impl Handshake {
     }
 
     /// Tells the client why, ends the handshake with the server, and closes.
-    pub(crate) async fn refuse(mut self, error: Option<ErrPacket>, login_was_sent: bool) {
-        if let Some(error) = error {
+    pub(crate) async fn refuse(mut self, told: Option<ErrPacket>, failed_side: Side) {
+        if let Some(mut told) = told {
+            if self.phase <= Phase::Greeting {
+                // The form before a greeting: the client's capabilities are unknown.
+                told.sqlstate = None;
+            }
             // The client may be gone; there is nobody else to tell.
-            drop(self.client.write(&error.build()).await);
+            drop(self.client.write(&told.build()).await);
         }
         let farewell = async {
-            if let Some(server) = self.server
-                && !login_was_sent
-            {
-                farewell::end_handshake(server).await;
+            match self.server {
+                // It has closed, or said its last word.
+                Some(_) if self.phase == Phase::Authentication && failed_side == Side::Server => {}
+                Some(server) if self.phase == Phase::Authentication => farewell::end_exchange(server).await,
+                Some(server) => farewell::end_handshake(server).await,
+                None => {}
             }
         };
         tokio::join!(farewell, self.client.leg.linger());

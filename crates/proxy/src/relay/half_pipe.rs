@@ -179,7 +179,7 @@ impl HalfPipe {
                 let len = ready!(destination.poll_write(cx, packer.output.waiting())).map_err(lost)?;
                 packer.output.consume(len);
             }
-            packer.output.release(&worker.spare);
+            packer.release(worker);
             return Poll::Ready(Ok(()));
         }
         while self.scanned_len > 0 {

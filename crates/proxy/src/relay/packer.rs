@@ -41,6 +41,8 @@ pub(super) struct Packer {
     /// The inner stream holds exactly what this body of the peer's holds.
     body: Option<Vec<u8>>,
     large: Option<Large>,
+    /// Memory set aside for the frame that waits to be delivered.
+    reservation: Option<Reservation>,
     job: Option<JoinHandle<Result<Encoded, Fault>>>,
 }
 
@@ -98,6 +100,7 @@ impl Packer {
             renumbered: false,
             body: None,
             large: None,
+            reservation: None,
             job: None,
         }
     }
@@ -217,7 +220,9 @@ impl Packer {
     /// Makes a frame of the complete packets.
     pub(super) fn emit(&mut self, pass: &mut Pass<'_>) -> Result<(), Cause> {
         let len = std::mem::take(&mut self.complete_len);
-        self.large = None;
+        if let Some(Large::Collected(reservation)) = self.large.take() {
+            self.reservation = reservation;
+        }
         let body = self.body.take();
         let plain = pass.inner.waiting().get(..len).unwrap_or_default();
         let algorithm = if self.must_be_stored(len) { Algorithm::Uncompressed } else { self.algorithm };
@@ -241,7 +246,8 @@ impl Packer {
             *pass.worked_len += len;
         } else {
             let (level, ids) = (self.level, self.frame_ids);
-            let plain = plain.to_vec();
+            // A large packet is alone in the buffer, whose memory then moves instead of being copied.
+            let plain = if len == pass.inner.len() { pass.inner.take() } else { plain.to_vec() };
             let job = pass
                 .worker
                 .shared
@@ -264,10 +270,18 @@ impl Packer {
         let done = ready!(Pin::new(job).poll(cx));
         self.job = None;
         let encoded = done.map_err(|_| Cause::CodecThreadFailed)?.map_err(Cause::Protocol)?;
-        self.output.appending(encoded.bytes.len(), &worker.spare).extend_from_slice(&encoded.bytes);
+        self.output.append_owned(encoded.bytes, &worker.spare);
         traffic.frames_packed += encoded.packed;
         traffic.frames_stored += encoded.stored;
         Poll::Ready(Ok(()))
+    }
+
+    /// Everything was delivered: memory goes back.
+    pub(super) fn release(&mut self, worker: &Worker) {
+        self.output.release(&worker.spare);
+        if self.job.is_none() {
+            self.reservation = None;
+        }
     }
 
     pub(super) const fn has_job(&self) -> bool {

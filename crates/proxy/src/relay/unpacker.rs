@@ -148,7 +148,7 @@ impl Unpacker {
                     let done = ready!(Pin::new(job).poll(cx));
                     self.state = State::HeaderDue;
                     let decoded = done.map_err(|_| Cause::CodecThreadFailed)?.map_err(Cause::Protocol)?;
-                    inner.appending(decoded.plain.len(), &worker.spare).extend_from_slice(&decoded.plain);
+                    inner.append_owned(decoded.plain, &worker.spare);
                     let body = self.keeps_bodies.then_some(decoded.body);
                     return Poll::Ready(Ok(Unpacked::Grew { body, worked_len: 0 }));
                 }
