@@ -94,9 +94,10 @@ pub(crate) fn real(number: f64, single: bool) -> String {
 /// Appends a decimal with exactly `scale` digits after the point, rounded half away from zero.
 pub(crate) fn decimal(out: &mut Vec<u8>, digits: &[u8], scale: u8) {
     let scale = usize::from(scale);
-    let plain = digits.iter().enumerate().all(|(n, byte)| {
-        byte.is_ascii_digit() || *byte == b'.' || (n == 0 && matches!(byte, b'-' | b'+'))
-    });
+    let plain = digits
+        .iter()
+        .enumerate()
+        .all(|(n, byte)| byte.is_ascii_digit() || *byte == b'.' || (n == 0 && matches!(byte, b'-' | b'+')));
     let (whole, fraction) = match digits.iter().position(|&byte| byte == b'.') {
         Some(point) => (digits.get(..point).unwrap_or_default(), digits.get(point + 1..).unwrap_or_default()),
         None => (digits, &[][..]),

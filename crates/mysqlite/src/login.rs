@@ -80,7 +80,8 @@ pub(crate) fn login(
         send_fault(connection, &fault)?;
         return Ok(None);
     }
-    let database = database.map(|name| String::from_utf8_lossy(&name).into_owned()).filter(|name| !name.is_empty());
+    let database =
+        database.map(|name| String::from_utf8_lossy(&name).into_owned()).filter(|name| !name.is_empty());
     Ok(Some(LoggedIn { capabilities: capabilities & offered(), user, database, nonce, leg }))
 }
 

@@ -97,7 +97,8 @@ impl Bound {
 }
 
 fn parameter(reader: &mut Reader<'_>, kind: u8, unsigned: bool) -> Result<Parameter, wire::Fault> {
-    let integer = |signed: i64, plain: u64| if unsigned { Parameter::Uint(plain) } else { Parameter::Int(signed) };
+    let integer =
+        |signed: i64, plain: u64| if unsigned { Parameter::Uint(plain) } else { Parameter::Int(signed) };
     Ok(match kind {
         // TINY, SHORT and YEAR, LONG and INT24, LONGLONG
         1 => reader.u8().map(|n| integer(i64::from(n.cast_signed()), u64::from(n)))?,

@@ -46,8 +46,13 @@ pub(crate) fn serve(stream: Stream, shared: &Shared) -> Result<(), Fault> {
         codec::Algorithm::Zlib => login::ZLIB_LEVEL,
         codec::Algorithm::Zstd => client.leg.zstd_level.map_or(3, codec::ZstdLevel::get),
     };
-    let identity =
-        Identity { id, user: client.user.clone(), host: host.clone(), algorithm: client.leg.algorithm, level };
+    let identity = Identity {
+        id,
+        user: client.user.clone(),
+        host: host.clone(),
+        algorithm: client.leg.algorithm,
+        level,
+    };
     let mut engine = match shared.database.connect(identity, Arc::clone(&shared.sessions)) {
         Ok(engine) => engine,
         Err(fault) => return send_fault(&mut connection, &fault),
@@ -142,7 +147,8 @@ impl Session<'_> {
         match code {
             com::COM_QUERY => {
                 let status = self.engine.status();
-                let mut writer = Writer::new(&mut self.connection, self.capabilities, RowFormat::Text, status);
+                let mut writer =
+                    Writer::new(&mut self.connection, self.capabilities, RowFormat::Text, status);
                 self.engine.query(argument, self.multi_statements, &mut writer)
             }
             com::COM_STMT_PREPARE => self.prepare(argument),

@@ -148,7 +148,7 @@ impl SessionError {
             (Cause::BufferMemoryExhausted | Cause::CodecThreadFailed, _) => (OUT_OF_RESOURCES, b"HY000"),
             (_, Side::Client) => (HANDSHAKE_ERROR, b"08S01"),
             (_, Side::Server) if self.phase == Phase::Command => return None,
-            (_, Side::Server) => (CONN_HOST_ERROR, b"HY000"),
+            (_, Side::Server) => (CONNECT_TO_FOREIGN_DATA_SOURCE, b"HY000"),
         };
         let message = match self.side {
             Side::Client => format!("wirepress: {} ({})", self.advice(), self.phase.name()),
@@ -195,5 +195,39 @@ const NET_PACKETS_OUT_OF_ORDER: u16 = 1156;
 const NET_UNCOMPRESS_ERROR: u16 = 1157;
 /// ER_NET_READ_INTERRUPTED.
 const NET_READ_INTERRUPTED: u16 = 1159;
-/// CR_CONN_HOST_ERROR, a client's own number; MySQL Router answers with it too.
-const CONN_HOST_ERROR: u16 = 2003;
+/// ER_CONNECT_TO_FOREIGN_DATA_SOURCE. Not CR_CONN_HOST_ERROR (2003), with which MySQL Router answers: numbers from
+/// 2000 to 2999 are a client's own, and MariaDB's Connector/C hides a packet with one behind "malformed packet".
+const CONNECT_TO_FOREIGN_DATA_SOURCE: u16 = 1429;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_error_has_a_number_that_belongs_to_clients() {
+        let server = "db:3306".parse().unwrap();
+        let causes: [fn() -> Cause; 9] = [
+            || Cause::BufferMemoryExhausted,
+            || Cause::ClosedEarly,
+            || Cause::CompressionNotOffered { wished: "zstd".to_owned() },
+            || Cause::Protocol(Fault::Malformed("")),
+            || Cause::Io(io::ErrorKind::ConnectionRefused.into()),
+            || Cause::Rsa(""),
+            || Cause::Stopping,
+            || Cause::TimedOut(1),
+            || Cause::TlsNotOffered,
+        ];
+        for side in [Side::Client, Side::Server] {
+            for phase in [Phase::Dial, Phase::Greeting, Phase::Login, Phase::Authentication, Phase::Command] {
+                for cause in causes {
+                    let error = SessionError { side, phase, cause: cause() };
+                    let code = error.for_client(&server).map_or(1, |told| told.code);
+                    assert!(
+                        !(2000..3000).contains(&code) && !(5000..6000).contains(&code),
+                        "{error}: {code}"
+                    );
+                }
+            }
+        }
+    }
+}

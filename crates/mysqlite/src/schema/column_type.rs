@@ -55,9 +55,9 @@ pub(crate) enum Base {
 }
 
 use Base::{
-    BigInt, Binary, Bit, Blob, Char, Date, DateTime, Decimal, Double, Enum, Float, Int, Json, LongBlob, LongText,
-    MediumBlob, MediumInt, MediumText, Set, SmallInt, Text, Time, Timestamp, TinyBlob, TinyInt, TinyText, Varbinary,
-    Varchar, Year,
+    BigInt, Binary, Bit, Blob, Char, Date, DateTime, Decimal, Double, Enum, Float, Int, Json, LongBlob,
+    LongText, MediumBlob, MediumInt, MediumText, Set, SmallInt, Text, Time, Timestamp, TinyBlob, TinyInt,
+    TinyText, Varbinary, Varchar, Year,
 };
 
 /// Each base with its name, the names that mean the same, and its field type on the wire.
@@ -115,7 +115,8 @@ impl ColumnType {
     pub(crate) fn parse(cursor: &mut Cursor<'_>) -> Result<Self, SqlFault> {
         let here = cursor.syntax();
         let word = cursor.name()?.to_ascii_lowercase();
-        let (base, names, _) = BASES.iter().find(|(_, names, _)| names.contains(&word.as_str())).ok_or(here)?;
+        let (base, names, _) =
+            BASES.iter().find(|(_, names, _)| names.contains(&word.as_str())).ok_or(here)?;
         let mut base = *base;
         if base == Double {
             cursor.word("PRECISION");
@@ -232,7 +233,9 @@ impl ColumnType {
             Float | Double => "REAL",
             Binary | Varbinary | TinyBlob | Blob | MediumBlob | LongBlob => "ANY",
             Date | Time | DateTime | Timestamp | Json => "TEXT",
-            _ if self.collation.as_deref().unwrap_or(table_collation).ends_with("_ci") => "TEXT COLLATE NOCASE",
+            _ if self.collation.as_deref().unwrap_or(table_collation).ends_with("_ci") => {
+                "TEXT COLLATE NOCASE"
+            }
             _ => "TEXT",
         }
     }

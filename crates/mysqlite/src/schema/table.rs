@@ -19,7 +19,10 @@ pub(crate) enum DefaultValue {
     /// CURRENT_TIMESTAMP, with its digits if it has some.
     Now(String),
     /// `(expression)`: as written, and as SQLite reads it.
-    Expression { mysql: String, sqlite: String },
+    Expression {
+        mysql: String,
+        sqlite: String,
+    },
 }
 
 /// One column.
@@ -137,7 +140,8 @@ impl Table {
                 key.rules
             ));
         }
-        let mut statements = vec![format!("CREATE TABLE {} ({}) STRICT", self.sqlite_name(), parts.join(", "))];
+        let mut statements =
+            vec![format!("CREATE TABLE {} ({}) STRICT", self.sqlite_name(), parts.join(", "))];
         for key in &self.keys {
             let is_row_id = key.columns.len() == 1 && Some(&key.columns[0].0) == row_id.as_ref();
             if !is_row_id {
@@ -186,7 +190,9 @@ impl Table {
         let columns: Vec<String> = key
             .columns
             .iter()
-            .map(|(name, _, descending)| format!("{}{}", quote::name(name), if *descending { " DESC" } else { "" }))
+            .map(|(name, _, descending)| {
+                format!("{}{}", quote::name(name), if *descending { " DESC" } else { "" })
+            })
             .collect();
         Some(format!(
             "CREATE {unique}INDEX {} ON {} ({})",
@@ -338,8 +344,10 @@ impl Key {
 
 impl ForeignKey {
     fn definition(&self, table: &Table) -> String {
-        let names = |names: &[String]| names.iter().map(|n| quote::mysql_name(n)).collect::<Vec<_>>().join(", ");
-        let schema = if self.schema == table.schema { String::new() } else { quote::mysql_name(&self.schema) + "." };
+        let names =
+            |names: &[String]| names.iter().map(|n| quote::mysql_name(n)).collect::<Vec<_>>().join(", ");
+        let schema =
+            if self.schema == table.schema { String::new() } else { quote::mysql_name(&self.schema) + "." };
         let rules = if self.rules.is_empty() { String::new() } else { format!(" {}", self.rules) };
         format!(
             "CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {schema}{} ({}){rules}",
@@ -369,7 +377,12 @@ impl Table {
         let keys = self.keys.iter().map(Key::definition);
         let foreign = self.foreign_keys.iter().map(|key| key.definition(self));
         let lines: Vec<String> = columns.chain(keys).chain(foreign).map(|line| format!("  {line}")).collect();
-        format!("CREATE TABLE {} (\n{}\n) ENGINE={}", quote::mysql_name(&self.name), lines.join(",\n"), self.engine)
+        format!(
+            "CREATE TABLE {} (\n{}\n) ENGINE={}",
+            quote::mysql_name(&self.name),
+            lines.join(",\n"),
+            self.engine
+        )
     }
 
     /// SHOW CREATE TABLE after AUTO_INCREMENT.

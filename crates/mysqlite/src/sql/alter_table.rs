@@ -149,7 +149,9 @@ fn add(cursor: &mut Cursor<'_>, alteration: &mut Alteration, scope: Scope<'_>) -
     if let Some(key) = create_table::key(cursor)? {
         check_columns(table, &key.columns)?;
         for (name, ..) in key.columns.iter().filter(|_| key.kind == KeyKind::Primary) {
-            if let Some(column) = table.columns.iter_mut().find(|column| column.name.eq_ignore_ascii_case(name)) {
+            if let Some(column) =
+                table.columns.iter_mut().find(|column| column.name.eq_ignore_ascii_case(name))
+            {
                 column.nullable = false;
             }
         }
@@ -250,7 +252,11 @@ fn renamed(alteration: &mut Alteration, old: &str, new: &str) {
     }
 }
 
-fn set_default(cursor: &mut Cursor<'_>, alteration: &mut Alteration, scope: Scope<'_>) -> Result<(), SqlFault> {
+fn set_default(
+    cursor: &mut Cursor<'_>,
+    alteration: &mut Alteration,
+    scope: Scope<'_>,
+) -> Result<(), SqlFault> {
     cursor.word("COLUMN");
     let name = cursor.name()?;
     let default = if cursor.words(&["DROP", "DEFAULT"]) {
@@ -273,7 +279,8 @@ fn rename(cursor: &mut Cursor<'_>, alteration: &mut Alteration) -> Result<(), Sq
         cursor.need_word("TO")?;
         let new = cursor.name()?;
         if column {
-            let found = alteration.after.columns.iter_mut().find(|column| column.name.eq_ignore_ascii_case(&old));
+            let found =
+                alteration.after.columns.iter_mut().find(|column| column.name.eq_ignore_ascii_case(&old));
             let found = found.ok_or_else(|| SqlFault::UnknownColumn(old.clone()))?;
             let old = std::mem::replace(&mut found.name, new.clone());
             renamed(alteration, &old, &new);

@@ -184,7 +184,10 @@ pub(crate) fn foreign_key(cursor: &mut Cursor<'_>, table: &Table) -> Result<Opti
     let rules_start = cursor.at;
     while cursor.word("ON") {
         cursor.any(&["DELETE", "UPDATE"]);
-        if !cursor.words(&["SET", "NULL"]) && !cursor.words(&["NO", "ACTION"]) && !cursor.words(&["SET", "DEFAULT"]) {
+        if !cursor.words(&["SET", "NULL"])
+            && !cursor.words(&["NO", "ACTION"])
+            && !cursor.words(&["SET", "DEFAULT"])
+        {
             cursor.name()?;
         }
     }
@@ -292,9 +295,9 @@ pub(crate) fn default_value(cursor: &mut Cursor<'_>, scope: Scope<'_>) -> Result
     cursor.at += 1;
     match cursor.sql.kind(at) {
         Some(Kind::Text) => Ok(DefaultValue::Text(cursor.sql.text(at))),
-        Some(Kind::Number) => {
-            Ok(DefaultValue::Text(format!("{sign}{}", String::from_utf8_lossy(cursor.sql.raw(at))).into_bytes()))
-        }
+        Some(Kind::Number) => Ok(DefaultValue::Text(
+            format!("{sign}{}", String::from_utf8_lossy(cursor.sql.raw(at))).into_bytes(),
+        )),
         Some(Kind::Word) if cursor.sql.is(at, "TRUE") => Ok(DefaultValue::Text(b"1".to_vec())),
         Some(Kind::Word) if cursor.sql.is(at, "FALSE") => Ok(DefaultValue::Text(b"0".to_vec())),
         Some(Kind::Bits | Kind::Hex) => {

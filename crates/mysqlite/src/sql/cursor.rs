@@ -75,7 +75,8 @@ impl<'a> Sql<'a> {
 
     /// The source from token `start` up to token `end`, as written.
     pub(crate) fn span(&self, start: usize, end: usize) -> &'a [u8] {
-        let (Some(first), Some(last)) = (self.tokens.get(start), end.checked_sub(1).and_then(|n| self.tokens.get(n)))
+        let (Some(first), Some(last)) =
+            (self.tokens.get(start), end.checked_sub(1).and_then(|n| self.tokens.get(n)))
         else {
             return &[];
         };

@@ -60,7 +60,8 @@ pub(crate) fn insert(sql: Sql<'_>, scope: Scope<'_>) -> Result<Insert, SqlFault>
         _ => "INSERT INTO ",
     });
     rewriter.out.push_str(&format!("{} AS {}", table.sqlite_name(), quote::name(&table.name)));
-    let mut writer = Writer { auto_value: AutoValue::Given, row_count: 0, columns: Vec::new(), table, rewriter };
+    let mut writer =
+        Writer { auto_value: AutoValue::Given, row_count: 0, columns: Vec::new(), table, rewriter };
     writer.statement(cursor)?;
     Ok(Insert {
         auto_value: writer.auto_value,

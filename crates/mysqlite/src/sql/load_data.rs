@@ -68,7 +68,8 @@ impl LoadData {
             loop {
                 if cursor.words(&["TERMINATED", "BY"]) {
                     self.fields_terminated = bytes(cursor)?;
-                } else if cursor.words(&["OPTIONALLY", "ENCLOSED", "BY"]) || cursor.words(&["ENCLOSED", "BY"]) {
+                } else if cursor.words(&["OPTIONALLY", "ENCLOSED", "BY"]) || cursor.words(&["ENCLOSED", "BY"])
+                {
                     self.enclosed = bytes(cursor)?.first().copied();
                 } else if cursor.words(&["ESCAPED", "BY"]) {
                     self.escaped = bytes(cursor)?.first().copied();

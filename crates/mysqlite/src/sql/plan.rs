@@ -41,15 +41,30 @@ pub(crate) enum Plan {
     Rows(Query),
     Insert(Insert),
     Change(Rewritten),
-    CreateSchema { name: String, if_not_exists: bool },
-    DropSchema { name: String, if_exists: bool },
+    CreateSchema {
+        name: String,
+        if_not_exists: bool,
+    },
+    DropSchema {
+        name: String,
+        if_exists: bool,
+    },
     /// `fill` is the query of CREATE TABLE … SELECT.
-    CreateTable { table: Box<Table>, if_not_exists: bool, fill: Option<String> },
-    DropTables { names: Vec<(String, String)>, if_exists: bool },
+    CreateTable {
+        table: Box<Table>,
+        if_not_exists: bool,
+        fill: Option<String>,
+    },
+    DropTables {
+        names: Vec<(String, String)>,
+        if_exists: bool,
+    },
     AlterTables(Vec<Alteration>),
     Truncate(Arc<Table>),
     Use(String),
-    Begin { snapshot: bool },
+    Begin {
+        snapshot: bool,
+    },
     Commit,
     Rollback,
     Savepoint(String),
@@ -95,7 +110,11 @@ pub(crate) fn plan(sql: Sql<'_>, scope: Scope<'_>) -> Result<Plan, SqlFault> {
             let (schema, name) = cursor.table()?;
             let mut rewriter = Rewriter::new(sql, scope);
             let table = rewriter.table_name(schema, &name)?;
-            Ok(Plan::Rows(Query { sql: format!("SELECT * FROM {table}"), built_in: rewriter.built_in, locks: false }))
+            Ok(Plan::Rows(Query {
+                sql: format!("SELECT * FROM {table}"),
+                built_in: rewriter.built_in,
+                locks: false,
+            }))
         }
         "INSERT" | "REPLACE" => insert::insert(sql, scope).map(Plan::Insert),
         "UPDATE" => update::update(sql, scope).map(Plan::Change),
@@ -161,9 +180,8 @@ fn session(sql: Sql<'_>, scope: Scope<'_>) -> Result<Plan, SqlFault> {
             }))
         }
         "CALL" => Err(SqlFault::UnknownFunction(format!("(procedure) {}", cursor.name()?))),
-        "GRANT" | "REVOKE" | "PREPARE" | "EXECUTE" | "DEALLOCATE" | "HANDLER" | "XA" | "INSTALL" | "UNINSTALL" => {
-            Err(SqlFault::NotSupported(sql.upper(0)))
-        }
+        "GRANT" | "REVOKE" | "PREPARE" | "EXECUTE" | "DEALLOCATE" | "HANDLER" | "XA" | "INSTALL"
+        | "UNINSTALL" => Err(SqlFault::NotSupported(sql.upper(0))),
         _ => Err(sql.syntax(0)),
     }
 }
@@ -257,7 +275,8 @@ fn drop(sql: Sql<'_>, scope: Scope<'_>) -> Result<Plan, SqlFault> {
             let mut names = Vec::new();
             loop {
                 let (schema, name) = cursor.table()?;
-                let schema = schema.or_else(|| scope.schema.map(str::to_owned)).ok_or(SqlFault::NoDatabase)?;
+                let schema =
+                    schema.or_else(|| scope.schema.map(str::to_owned)).ok_or(SqlFault::NoDatabase)?;
                 names.push((schema, name));
                 if !cursor.symbol(",") {
                     break;
@@ -311,7 +330,10 @@ fn maintain(sql: Sql<'_>, scope: Scope<'_>) -> Result<Plan, SqlFault> {
                 .iter()
                 .map(|column| quote::name(&column.name))
                 .collect();
-            format!("SELECT {label} AS \"Table\", (SELECT table_checksum({}) FROM {table}) AS \"Checksum\"", columns.join(","))
+            format!(
+                "SELECT {label} AS \"Table\", (SELECT table_checksum({}) FROM {table}) AS \"Checksum\"",
+                columns.join(",")
+            )
         } else {
             format!(
                 "SELECT {label} AS \"Table\", {} AS \"Op\", 'status' AS \"Msg_type\", 'OK' AS \"Msg_text\"",

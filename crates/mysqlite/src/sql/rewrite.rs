@@ -52,7 +52,8 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    pub(crate) const EXPRESSION: Self = Self { clause: Clause::Other, table_due: false, naming: false, item: None };
+    pub(crate) const EXPRESSION: Self =
+        Self { clause: Clause::Other, table_due: false, naming: false, item: None };
     pub(crate) const OUTERMOST: Self = Self { naming: true, ..Self::EXPRESSION };
     const TABLES: Self = Self { clause: Clause::From, table_due: true, ..Self::EXPRESSION };
 }
@@ -198,7 +199,11 @@ impl<'a> Rewriter<'a> {
             b"||" if !self.scope.pipes_as_concat => self.push("OR"),
             b"!" => self.push("NOT"),
             b"<=>" => self.push("IS"),
-            b":=" => return Err(SqlFault::NotSupported("assignments with := inside a query (use SET)".to_owned())),
+            b":=" => {
+                return Err(SqlFault::NotSupported(
+                    "assignments with := inside a query (use SET)".to_owned(),
+                ));
+            }
             b"^" => return Err(SqlFault::NotSupported("the operator ^".to_owned())),
             b"{" | b"}" => return Err(self.sql.syntax(self.at)),
             other => {
@@ -236,7 +241,8 @@ impl<'a> Rewriter<'a> {
         if self.sql.is_symbol(self.at + 1, ".") {
             return self.names(end);
         }
-        if bracket && !self.frame.table_due && !keyword::may_stand_before_bracket(&upper) && !self.after_as() {
+        if bracket && !self.frame.table_due && !keyword::may_stand_before_bracket(&upper) && !self.after_as()
+        {
             return self.function(&upper);
         }
         if upper.starts_with('_') && matches!(self.sql.kind(self.at + 1), Some(Kind::Text | Kind::Hex)) {
@@ -278,7 +284,8 @@ impl<'a> Rewriter<'a> {
                 self.frame.table_due = true;
                 self.at += 1;
             }
-            "WHERE" | "GROUP" | "ORDER" | "HAVING" | "LIMIT" | "UNION" | "EXCEPT" | "INTERSECT" | "WINDOW" => {
+            "WHERE" | "GROUP" | "ORDER" | "HAVING" | "LIMIT" | "UNION" | "EXCEPT" | "INTERSECT"
+            | "WINDOW" => {
                 self.end_item(self.at);
                 self.push(upper);
                 (self.frame.clause, self.frame.table_due) = (Clause::Other, false);
@@ -334,8 +341,14 @@ impl<'a> Rewriter<'a> {
         self.push("SELECT");
         self.at += 1;
         const MODIFIERS: &[&str] = &[
-            "SQL_NO_CACHE", "SQL_CACHE", "SQL_CALC_FOUND_ROWS", "HIGH_PRIORITY", "STRAIGHT_JOIN", "SQL_SMALL_RESULT",
-            "SQL_BIG_RESULT", "SQL_BUFFER_RESULT",
+            "SQL_NO_CACHE",
+            "SQL_CACHE",
+            "SQL_CALC_FOUND_ROWS",
+            "HIGH_PRIORITY",
+            "STRAIGHT_JOIN",
+            "SQL_SMALL_RESULT",
+            "SQL_BIG_RESULT",
+            "SQL_BUFFER_RESULT",
         ];
         loop {
             if self.sql.is(self.at, "DISTINCTROW") {
@@ -461,11 +474,14 @@ impl<'a> Rewriter<'a> {
 
     /// `FORCE INDEX (k)` and its kin: SQLite chooses by itself.
     fn hints(&mut self) -> Result<(), SqlFault> {
-        while self.sql.is_any(self.at, &["USE", "FORCE", "IGNORE"]) && self.sql.is_any(self.at + 1, &["INDEX", "KEY"])
+        while self.sql.is_any(self.at, &["USE", "FORCE", "IGNORE"])
+            && self.sql.is_any(self.at + 1, &["INDEX", "KEY"])
         {
             let open = (self.at..self.sql.len()).find(|&index| self.sql.is_symbol(index, "("));
             self.at = self.sql.closing(open.ok_or_else(|| self.sql.syntax(self.at))?)? + 1;
-            self.at += usize::from(self.sql.is_symbol(self.at, ",") && self.sql.is_any(self.at + 1, &["USE", "FORCE", "IGNORE"]));
+            self.at += usize::from(
+                self.sql.is_symbol(self.at, ",") && self.sql.is_any(self.at + 1, &["USE", "FORCE", "IGNORE"]),
+            );
         }
         Ok(())
     }
@@ -480,7 +496,11 @@ impl<'a> Rewriter<'a> {
         };
         if is_built_in(schema) {
             self.built_in = true;
-            return Ok(format!("{}.{}", schema.to_ascii_lowercase(), quote::name(&name.to_ascii_lowercase())));
+            return Ok(format!(
+                "{}.{}",
+                schema.to_ascii_lowercase(),
+                quote::name(&name.to_ascii_lowercase())
+            ));
         }
         Ok(self.scope.catalog.table(schema, name)?.sqlite_name())
     }
@@ -520,7 +540,8 @@ fn item_name(sql: &Sql<'_>, start: usize, end: usize) -> Option<String> {
         let before_is_text = sql.kind(last - 1) == Some(Kind::Text);
         let both_texts = sql.kind(last) == Some(Kind::Text) && before_is_text;
         let introducer = sql.kind(last - 1) == Some(Kind::Word) && sql.raw(last - 1).first() == Some(&b'_');
-        let could_be_alias = (is_name && !keyword::is_keyword(&sql.upper(last))) || sql.kind(last) == Some(Kind::Text);
+        let could_be_alias =
+            (is_name && !keyword::is_keyword(&sql.upper(last))) || sql.kind(last) == Some(Kind::Text);
         let implicit = could_be_alias
             && operand(last - 1)
             && !both_texts

@@ -24,7 +24,10 @@ pub(crate) enum Target {
 pub(crate) enum NewValue {
     Default,
     /// An expression for SQLite.
-    Expression { sql: String, built_in: bool },
+    Expression {
+        sql: String,
+        built_in: bool,
+    },
 }
 
 pub(crate) type Assignment = (Target, NewValue);

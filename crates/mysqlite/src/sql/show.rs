@@ -61,7 +61,10 @@ pub(crate) fn show(sql: Sql<'_>, scope: Scope<'_>) -> Result<Query, SqlFault> {
         "TABLE" => {
             cursor.need_word("STATUS")?;
             let schema = schema(&mut cursor, scope)?;
-            let from = format!("information_schema.tables WHERE table_schema = {}", quote::literal(schema.as_bytes()));
+            let from = format!(
+                "information_schema.tables WHERE table_schema = {}",
+                quote::literal(schema.as_bytes())
+            );
             Listing::new(TABLE_STATUS, from, "Name")
         }
         "VARIABLES" => variables(if global { "global_variables" } else { "session_variables" }),
@@ -99,7 +102,8 @@ pub(crate) fn show(sql: Sql<'_>, scope: Scope<'_>) -> Result<Query, SqlFault> {
         ),
         "GRANTS" => {
             return Ok(Query::listing(
-                "SELECT 'GRANT ALL PRIVILEGES ON *.* TO ' || current_user() AS \"Grants for root@%\"".to_owned(),
+                "SELECT 'GRANT ALL PRIVILEGES ON *.* TO ' || current_user() AS \"Grants for root@%\""
+                    .to_owned(),
             ));
         }
         "TRIGGERS" => {
@@ -197,8 +201,9 @@ fn tables(cursor: &mut Cursor<'_>, scope: Scope<'_>, full: bool) -> Result<Query
     };
     let heading = quote::name(&format!("Tables_in_{schema}{pattern}"));
     let kind = if full { ", table_type AS \"Table_type\"" } else { "" };
-    let source =
-        format!("SELECT table_name AS {heading}{kind} FROM information_schema.tables WHERE table_schema = {literal}");
+    let source = format!(
+        "SELECT table_name AS {heading}{kind} FROM information_schema.tables WHERE table_schema = {literal}"
+    );
     if cursor.word("LIKE") {
         let pattern = quote::literal(&cursor.sql.text(cursor.at));
         return Ok(Query::listing(format!("{source} AND table_name LIKE {pattern} ORDER BY 1")));

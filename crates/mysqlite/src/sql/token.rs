@@ -192,10 +192,9 @@ impl Lexer<'_> {
 
     /// Is this `.` the beginning of a number such as `.5`, not the dot of `t.5`?
     fn starts_fraction(&self) -> bool {
-        let after_name =
-            self.tokens.last().is_some_and(|last| {
-                matches!(last.kind, Kind::Word | Kind::Quoted) && last.end as usize == self.at
-            });
+        let after_name = self.tokens.last().is_some_and(|last| {
+            matches!(last.kind, Kind::Word | Kind::Quoted) && last.end as usize == self.at
+        });
         self.peek(1).is_ascii_digit() && !after_name
     }
 
@@ -272,7 +271,8 @@ impl Lexer<'_> {
 
     fn symbol(&mut self) -> Kind {
         let rest = self.source.get(self.at..).unwrap_or_default();
-        let long = [&b"<=>"[..], b"->>", b"<<", b">>", b"<=", b">=", b"<>", b"!=", b"||", b"&&", b":=", b"->"];
+        let long =
+            [&b"<=>"[..], b"->>", b"<<", b">>", b"<=", b">=", b"<>", b"!=", b"||", b"&&", b":=", b"->"];
         self.at += long.iter().find(|symbol| rest.starts_with(symbol)).map_or(1, |symbol| symbol.len());
         Kind::Symbol
     }
@@ -304,9 +304,10 @@ mod tests {
     #[test]
     fn literals_end_where_their_quotes_do() {
         check(r#"'it''s' "a\"b" `x``y`"#, &["'it''s'", r#""a\"b""#, "`x``y`"]);
-        check("x'41' 0x41 b'01' 1.5e-3 .5 t.5 @a @@session.b @'c d'", &[
-            "x'41'", "0x41", "b'01'", "1.5e-3", ".5", "t", ".", "5", "@a", "@@session.b", "@'c d'",
-        ]);
+        check(
+            "x'41' 0x41 b'01' 1.5e-3 .5 t.5 @a @@session.b @'c d'",
+            &["x'41'", "0x41", "b'01'", "1.5e-3", ".5", "t", ".", "5", "@a", "@@session.b", "@'c d'"],
+        );
     }
 
     #[test]

@@ -25,7 +25,9 @@ pub(crate) fn update(sql: Sql<'_>, scope: Scope<'_>) -> Result<Rewritten, SqlFau
     rewriter.push(if ignore { "UPDATE OR IGNORE" } else { "UPDATE" });
     rewriter.push(&format!("{} AS {} SET", table.sqlite_name(), quote::name(&alias)));
     let assigned = assignments(&mut rewriter, cursor.at, end)?;
-    for column in table.columns.iter().filter(|column| column.on_update_now && !assigned.contains(&column.name)) {
+    for column in
+        table.columns.iter().filter(|column| column.on_update_now && !assigned.contains(&column.name))
+    {
         rewriter.out.push_str(&format!(", {} = CURRENT_TIMESTAMP", quote::name(&column.name)));
     }
     conditions(&mut rewriter, &table, &alias, end)?;
@@ -67,17 +69,25 @@ fn target(cursor: &mut Cursor<'_>, scope: Scope<'_>) -> Result<(Arc<Table>, Stri
     let explicit = cursor.word("AS");
     let alias = match cursor.sql.kind(cursor.at) {
         Some(Kind::Quoted) => cursor.name()?,
-        Some(Kind::Word) if explicit || keyword::may_be_alias(&cursor.sql.upper(cursor.at)) => cursor.name()?,
+        Some(Kind::Word) if explicit || keyword::may_be_alias(&cursor.sql.upper(cursor.at)) => {
+            cursor.name()?
+        }
         _ => table.name.clone(),
     };
-    if cursor.sql.is_symbol(cursor.at, ",") || cursor.sql.is_any(cursor.at, &["JOIN", "LEFT", "INNER", "USING"]) {
+    if cursor.sql.is_symbol(cursor.at, ",")
+        || cursor.sql.is_any(cursor.at, &["JOIN", "LEFT", "INNER", "USING"])
+    {
         return Err(SqlFault::NotSupported("UPDATE and DELETE of several tables".to_owned()));
     }
     Ok((table, alias))
 }
 
 /// `a = expression, t.b = expression`; returns the columns.
-pub(crate) fn assignments(rewriter: &mut Rewriter<'_>, start: usize, end: usize) -> Result<Vec<String>, SqlFault> {
+pub(crate) fn assignments(
+    rewriter: &mut Rewriter<'_>,
+    start: usize,
+    end: usize,
+) -> Result<Vec<String>, SqlFault> {
     let sql = rewriter.sql;
     let mut columns = Vec::new();
     for (from, to) in sql.split(start, end) {

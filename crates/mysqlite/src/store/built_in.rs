@@ -10,18 +10,9 @@ pub(crate) type BuiltIn = (&'static str, &'static str);
 
 /// Each table of `information_schema` with its columns, comma-separated.
 pub(crate) const INFORMATION_SCHEMA: &[BuiltIn] = &[
-    (
-        "character_sets",
-        "character_set_name,default_collate_name,description,maxlen",
-    ),
-    (
-        "check_constraints",
-        "constraint_catalog,constraint_schema,constraint_name,check_clause",
-    ),
-    (
-        "collations",
-        "collation_name,character_set_name,id,is_default,is_compiled,sortlen,pad_attribute",
-    ),
+    ("character_sets", "character_set_name,default_collate_name,description,maxlen"),
+    ("check_constraints", "constraint_catalog,constraint_schema,constraint_name,check_clause"),
+    ("collations", "collation_name,character_set_name,id,is_default,is_compiled,sortlen,pad_attribute"),
     (
         "columns",
         "table_catalog,table_schema,table_name,column_name,ordinal_position,column_default, \
@@ -29,14 +20,8 @@ pub(crate) const INFORMATION_SCHEMA: &[BuiltIn] = &[
          numeric_scale,datetime_precision,character_set_name,collation_name,column_type,column_key, \
          extra,privileges,column_comment,generation_expression,srs_id",
     ),
-    (
-        "column_statistics",
-        "schema_name,table_name,column_name,histogram",
-    ),
-    (
-        "engines",
-        "engine,support,comment,transactions,xa,savepoints",
-    ),
+    ("column_statistics", "schema_name,table_name,column_name,histogram"),
+    ("engines", "engine,support,comment,transactions,xa,savepoints"),
     (
         "events",
         "event_catalog,event_schema,event_name,definer,time_zone,event_body,event_definition, \
@@ -84,10 +69,7 @@ pub(crate) const INFORMATION_SCHEMA: &[BuiltIn] = &[
         "plugin_name,plugin_version,plugin_status,plugin_type,plugin_type_version,plugin_library, \
          plugin_library_version,plugin_author,plugin_description,plugin_license,load_option",
     ),
-    (
-        "processlist",
-        "id,user,host,db,command,time,state,info",
-    ),
+    ("processlist", "id,user,host,db,command,time,state,info"),
     (
         "referential_constraints",
         "constraint_catalog,constraint_schema,constraint_name,unique_constraint_catalog, \
@@ -108,10 +90,7 @@ pub(crate) const INFORMATION_SCHEMA: &[BuiltIn] = &[
         "catalog_name,schema_name,default_character_set_name,default_collation_name,sql_path, \
          default_encryption",
     ),
-    (
-        "schema_privileges",
-        "grantee,table_catalog,table_schema,privilege_type,is_grantable",
-    ),
+    ("schema_privileges", "grantee,table_catalog,table_schema,privilege_type,is_grantable"),
     (
         "statistics",
         "table_catalog,table_schema,table_name,non_unique,index_schema,index_name,seq_in_index, \
@@ -137,10 +116,7 @@ pub(crate) const INFORMATION_SCHEMA: &[BuiltIn] = &[
          action_reference_old_row,action_reference_new_row,created,sql_mode,definer, \
          character_set_client,collation_connection,database_collation",
     ),
-    (
-        "user_privileges",
-        "grantee,table_catalog,privilege_type,is_grantable",
-    ),
+    ("user_privileges", "grantee,table_catalog,privilege_type,is_grantable"),
     (
         "views",
         "table_catalog,table_schema,table_name,view_definition,check_option,is_updatable,definer, \

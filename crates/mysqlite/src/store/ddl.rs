@@ -26,7 +26,9 @@ impl SqliteEngine {
         self.sqlite.execute_batch("PRAGMA foreign_keys = OFF").map_err(|error| self.fault(error))?;
         let result = self.in_one_transaction(plan, &mut catalog);
         let on = super::session_state::lock(&self.state).variables.number("foreign_key_checks");
-        self.sqlite.execute_batch(&format!("PRAGMA foreign_keys = {on}")).map_err(|error| self.fault(error))?;
+        self.sqlite
+            .execute_batch(&format!("PRAGMA foreign_keys = {on}"))
+            .map_err(|error| self.fault(error))?;
         let affected = result?;
         self.store.set_catalog(catalog);
         Ok(affected)
@@ -63,7 +65,11 @@ impl SqliteEngine {
             }
             Plan::CreateTable { table, if_not_exists, fill } => {
                 if catalog.find(&table.schema, &table.name).is_some() {
-                    return if *if_not_exists { Ok(0) } else { Err(SqlFault::TableExists(table.name.clone())) };
+                    return if *if_not_exists {
+                        Ok(0)
+                    } else {
+                        Err(SqlFault::TableExists(table.name.clone()))
+                    };
                 }
                 // The database may have gone since the plan was made.
                 let Some(tables) = catalog.schemas.get_mut(&table.schema) else {
@@ -122,7 +128,12 @@ impl SqliteEngine {
         Ok(0)
     }
 
-    fn alter(&self, sqlite: &Connection, alteration: &Alteration, catalog: &mut Catalog) -> Result<(), SqlFault> {
+    fn alter(
+        &self,
+        sqlite: &Connection,
+        alteration: &Alteration,
+        catalog: &mut Catalog,
+    ) -> Result<(), SqlFault> {
         let Alteration { before, after, .. } = alteration;
         let moved = before.sqlite_name() != after.sqlite_name();
         if moved && catalog.find(&after.schema, &after.name).is_some() {
@@ -137,7 +148,11 @@ impl SqliteEngine {
                 tables.remove(&before.name);
             }
         }
-        let work = if alteration.keeps_rows() { change_keys(sqlite, before, after) } else { rebuild(sqlite, alteration) };
+        let work = if alteration.keeps_rows() {
+            change_keys(sqlite, before, after)
+        } else {
+            rebuild(sqlite, alteration)
+        };
         work.and_then(|()| {
             forget(sqlite, before)?;
             remember(sqlite, after)
@@ -169,7 +184,10 @@ fn remember(sqlite: &Connection, table: &Table) -> rusqlite::Result<()> {
 
 fn forget(sqlite: &Connection, table: &Table) -> rusqlite::Result<()> {
     sqlite
-        .execute("DELETE FROM wirepress_tables WHERE schema = ? AND name = ?", params![table.schema, table.name])
+        .execute(
+            "DELETE FROM wirepress_tables WHERE schema = ? AND name = ?",
+            params![table.schema, table.name],
+        )
         .map(|_| ())
 }
 

@@ -54,7 +54,11 @@ pub(super) struct SqliteEngine {
 }
 
 impl SqliteEngine {
-    pub(super) fn new(store: Arc<Store>, identity: Identity, sessions: Arc<Sessions>) -> Result<Self, SqlFault> {
+    pub(super) fn new(
+        store: Arc<Store>,
+        identity: Identity,
+        sessions: Arc<Sessions>,
+    ) -> Result<Self, SqlFault> {
         let state = Arc::new(std::sync::Mutex::new(SessionState::new(identity, Arc::clone(&store.globals))));
         let fault = |error: rusqlite::Error| SqlFault::Sqlite(error.to_string());
         let sqlite = store.connection().map_err(fault)?;
@@ -89,7 +93,9 @@ impl SqliteEngine {
     }
 
     pub(super) fn lock_timeout(&self) -> Duration {
-        Duration::from_secs(lock(&self.state).variables.number("innodb_lock_wait_timeout").max(1).cast_unsigned())
+        Duration::from_secs(
+            lock(&self.state).variables.number("innodb_lock_wait_timeout").max(1).cast_unsigned(),
+        )
     }
 
     fn plan(&self, sql: Sql<'_>, catalog: &Catalog, schema: Option<&str>) -> Result<Plan, SqlFault> {
@@ -134,7 +140,13 @@ impl SqliteEngine {
     }
 
     /// Runs a plan; `keep` keeps SQLite's statement for the next time.
-    fn run(&mut self, plan: &Plan, params: &[Value<'_>], keep: bool, reply: &mut dyn Reply) -> Result<(), Fault> {
+    fn run(
+        &mut self,
+        plan: &Plan,
+        params: &[Value<'_>],
+        keep: bool,
+        reply: &mut dyn Reply,
+    ) -> Result<(), Fault> {
         if plan.commits_first() {
             self.end(true)?;
         }
@@ -146,7 +158,8 @@ impl SqliteEngine {
                     self.fill_built_in(&change.sql)?;
                 }
                 let guard = self.begin_write()?;
-                let affected = self.change(&change.sql, params, keep, change.sql.trim_start().starts_with("DELETE"))?;
+                let affected =
+                    self.change(&change.sql, params, keep, change.sql.trim_start().starts_with("DELETE"))?;
                 drop(guard);
                 lock(&self.state).row_count = affected.cast_signed();
                 let message = format!("Rows matched: {affected}  Changed: {affected}  Warnings: 0");
@@ -195,7 +208,13 @@ impl SqliteEngine {
         self.sqlite.query_row("SELECT count(*) FROM wirepress_schemas", [], |_| Ok(()))
     }
 
-    fn rows(&mut self, query: &Query, params: &[Value<'_>], keep: bool, reply: &mut dyn Reply) -> Result<(), Fault> {
+    fn rows(
+        &mut self,
+        query: &Query,
+        params: &[Value<'_>],
+        keep: bool,
+        reply: &mut dyn Reply,
+    ) -> Result<(), Fault> {
         if query.built_in {
             self.fill_built_in(&query.sql)?;
         }
@@ -222,7 +241,13 @@ impl SqliteEngine {
         reply.finish(&self.outcome())
     }
 
-    fn insert(&mut self, insert: &Insert, params: &[Value<'_>], keep: bool, reply: &mut dyn Reply) -> Result<(), Fault> {
+    fn insert(
+        &mut self,
+        insert: &Insert,
+        params: &[Value<'_>],
+        keep: bool,
+        reply: &mut dyn Reply,
+    ) -> Result<(), Fault> {
         if insert.built_in {
             self.fill_built_in(&insert.sql)?;
         }
@@ -357,7 +382,8 @@ impl SqliteEngine {
             Target::System { name, global: true } => state.globals().set(name, setting),
             Target::System { name, .. } => {
                 if matches!(name.as_str(), "last_insert_id" | "identity") {
-                    state.last_insert_id = if let Some(Setting::Number(number)) = setting { number } else { 0 };
+                    state.last_insert_id =
+                        if let Some(Setting::Number(number)) = setting { number } else { 0 };
                     return Ok(());
                 }
                 state.variables.set(name, setting)?;
@@ -435,7 +461,8 @@ impl Engine for SqliteEngine {
         self.last_prepared += 1;
         let id = self.last_prepared;
         let generation = catalog.generation;
-        self.prepared.insert(id, PreparedPlan { source: sql.into(), schema, plan: Arc::new(plan), generation });
+        self.prepared
+            .insert(id, PreparedPlan { source: sql.into(), schema, plan: Arc::new(plan), generation });
         Ok(Prepared { id, param_count, columns })
     }
 
@@ -495,7 +522,8 @@ impl Engine for SqliteEngine {
         self.end(false)?;
         self.prepared.clear();
         let mut state = lock(&self.state);
-        let (identity, globals, schema) = (state.identity.clone(), Arc::clone(&state.globals), state.schema.clone());
+        let (identity, globals, schema) =
+            (state.identity.clone(), Arc::clone(&state.globals), state.schema.clone());
         *state = SessionState { schema, ..SessionState::new(identity, globals) };
         drop(state);
         self.after_set("foreign_key_checks")
@@ -533,7 +561,8 @@ impl SqliteEngine {
             Plan::Change(change) => &change.sql,
             _ => return Ok(Vec::new()),
         };
-        let described = with_statement(&self.sqlite, sql, true, |statement| rows::describe(statement, catalog));
+        let described =
+            with_statement(&self.sqlite, sql, true, |statement| rows::describe(statement, catalog));
         let described = described.map_err(|error| sqlite_fault(error, catalog, false))?;
         Ok(described.into_iter().map(|described| described.column).collect())
     }

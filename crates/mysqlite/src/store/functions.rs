@@ -117,7 +117,9 @@ fn texts(sqlite: &Connection) -> Result<()> {
         Ok(Some(text.chars().skip(skip).collect::<String>()))
     })?;
     sqlite.create_scalar_function("repeat", 2, PURE, |context| {
-        let (Some(text), Some(count)) = (bytes(context, 0), integer(context, 1)) else { return Ok(Value::Null) };
+        let (Some(text), Some(count)) = (bytes(context, 0), integer(context, 1)) else {
+            return Ok(Value::Null);
+        };
         let count = usize::try_from(count).unwrap_or(0);
         if text.len().saturating_mul(count) > RESULT_LEN_MAX {
             return Err(failed("Result of repeat() was larger than max_allowed_packet (67108864)"));
@@ -125,14 +127,16 @@ fn texts(sqlite: &Connection) -> Result<()> {
         Ok(value(text.repeat(count)))
     })?;
     sqlite.create_scalar_function("space", 1, PURE, |context| {
-        Ok(integer(context, 0).map(|count| " ".repeat(usize::try_from(count).unwrap_or(0).min(RESULT_LEN_MAX))))
+        Ok(integer(context, 0)
+            .map(|count| " ".repeat(usize::try_from(count).unwrap_or(0).min(RESULT_LEN_MAX))))
     })?;
     sqlite.create_scalar_function("reverse", 1, PURE, |context| {
         Ok(string(context, 0).map(|text| text.chars().rev().collect::<String>()))
     })?;
     for (name, at_left) in [("lpad", true), ("rpad", false)] {
         sqlite.create_scalar_function(name, 3, PURE, move |context| {
-            let (Some(text), Some(len), Some(pad)) = (string(context, 0), integer(context, 1), string(context, 2))
+            let (Some(text), Some(len), Some(pad)) =
+                (string(context, 0), integer(context, 1), string(context, 2))
             else {
                 return Ok(None);
             };
@@ -179,7 +183,9 @@ fn more_texts(sqlite: &Connection) -> Result<()> {
     })?;
     sqlite.create_scalar_function("elt", -1, PURE, |context| {
         let index = integer(context, 0).and_then(|index| usize::try_from(index).ok());
-        Ok(index.filter(|&index| index >= 1 && index < context.len()).and_then(|index| string(context, index)))
+        Ok(index
+            .filter(|&index| index >= 1 && index < context.len())
+            .and_then(|index| string(context, index)))
     })?;
     sqlite.create_scalar_function("ascii", 1, PURE, |context| {
         Ok(bytes(context, 0).map(|bytes| bytes.first().map_or(0, |&byte| i64::from(byte))))
@@ -203,7 +209,8 @@ fn more_texts(sqlite: &Connection) -> Result<()> {
         Ok(Some(like(&pattern, &text, Some(b'\\'))))
     })?;
     sqlite.create_scalar_function("like", 3, PURE, |context| {
-        let (Some(pattern), Some(text), Some(escape)) = (bytes(context, 0), bytes(context, 1), bytes(context, 2))
+        let (Some(pattern), Some(text), Some(escape)) =
+            (bytes(context, 0), bytes(context, 1), bytes(context, 2))
         else {
             return Ok(None);
         };
@@ -304,7 +311,12 @@ fn session(sqlite: &Connection, state: &SharedState) -> Result<()> {
         let state = Arc::clone(state);
         move |_: &Context<'_>| Ok(read(&lock(&state)))
     };
-    sqlite.create_scalar_function("connection_id", 0, VOLATILE, with(|state| i64::from(state.identity.id).into()))?;
+    sqlite.create_scalar_function(
+        "connection_id",
+        0,
+        VOLATILE,
+        with(|state| i64::from(state.identity.id).into()),
+    )?;
     sqlite.create_scalar_function("database", 0, VOLATILE, with(|state| state.schema.clone().into()))?;
     sqlite.create_scalar_function("row_count", 0, VOLATILE, with(|state| state.row_count.into()))?;
     sqlite.create_scalar_function("found_rows", 0, VOLATILE, with(|state| state.found_rows.into()))?;
@@ -356,7 +368,11 @@ mod tests {
             ("", "", true),
             ("", "a", false),
         ] {
-            assert_eq!(like(pattern.as_bytes(), text.as_bytes(), Some(b'\\')), matches, "{text} LIKE {pattern}");
+            assert_eq!(
+                like(pattern.as_bytes(), text.as_bytes(), Some(b'\\')),
+                matches,
+                "{text} LIKE {pattern}"
+            );
         }
     }
 }

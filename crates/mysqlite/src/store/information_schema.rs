@@ -31,10 +31,15 @@ pub(super) fn fill(engine: &SqliteEngine, sql: &str) -> rusqlite::Result<()> {
         for (table, columns) in tables.iter().filter(|(table, _)| lower.contains(table)) {
             engine.sqlite.execute_batch(&format!(
                 "CREATE TABLE IF NOT EXISTS {schema}.{table} ({}); DELETE FROM {schema}.{table}",
-                columns.split(',').map(|name| format!("{} COLLATE NOCASE", quote::name(name))).collect::<Vec<_>>().join(",")
+                columns
+                    .split(',')
+                    .map(|name| format!("{} COLLATE NOCASE", quote::name(name)))
+                    .collect::<Vec<_>>()
+                    .join(",")
             ))?;
             let marks = vec!["?"; columns.split(',').count()].join(",");
-            let mut insert = engine.sqlite.prepare_cached(&format!("INSERT INTO {schema}.{table} VALUES ({marks})"))?;
+            let mut insert =
+                engine.sqlite.prepare_cached(&format!("INSERT INTO {schema}.{table} VALUES ({marks})"))?;
             for row in rows(engine, table, columns)? {
                 insert.execute(params_from_iter(row))?;
             }
@@ -45,7 +50,8 @@ pub(super) fn fill(engine: &SqliteEngine, sql: &str) -> rusqlite::Result<()> {
 
 /// The columns of a built-in table, for COM_FIELD_LIST.
 pub(super) fn fields(schema: &str, table: &str) -> Vec<(Column, Option<String>)> {
-    let tables = if schema.eq_ignore_ascii_case(BUILT_IN[0]) { INFORMATION_SCHEMA } else { PERFORMANCE_SCHEMA };
+    let tables =
+        if schema.eq_ignore_ascii_case(BUILT_IN[0]) { INFORMATION_SCHEMA } else { PERFORMANCE_SCHEMA };
     tables
         .iter()
         .filter(|(name, _)| name.eq_ignore_ascii_case(table))
@@ -55,8 +61,11 @@ pub(super) fn fields(schema: &str, table: &str) -> Vec<(Column, Option<String>)>
 }
 
 fn attach(sqlite: &Connection) -> rusqlite::Result<()> {
-    let attached: i64 =
-        sqlite.query_row("SELECT count(*) FROM pragma_database_list WHERE name = ?", [BUILT_IN[0]], |row| row.get(0))?;
+    let attached: i64 = sqlite.query_row(
+        "SELECT count(*) FROM pragma_database_list WHERE name = ?",
+        [BUILT_IN[0]],
+        |row| row.get(0),
+    )?;
     if attached == 0 {
         for schema in BUILT_IN {
             sqlite.execute_batch(&format!("ATTACH ':memory:' AS {schema}"))?;
@@ -198,7 +207,12 @@ fn charset_row(
     ]
 }
 
-fn collation_row(name: &'static str, charset: &'static str, id: i64, default: bool) -> Vec<(&'static str, Value)> {
+fn collation_row(
+    name: &'static str,
+    charset: &'static str,
+    id: i64,
+    default: bool,
+) -> Vec<(&'static str, Value)> {
     vec![
         ("collation_name", text(name)),
         ("character_set_name", text(charset)),
@@ -226,11 +240,15 @@ fn built_in_tables() -> Vec<Vec<(&'static str, Value)>> {
 
 fn table_row(sqlite: &Connection, table: &Arc<Table>) -> rusqlite::Result<Vec<(&'static str, Value)>> {
     // An estimate, as InnoDB's is: the largest row id.
-    let rows: i64 = sqlite
-        .query_row(&format!("SELECT coalesce(max(rowid), 0) FROM {}", table.sqlite_name()), [], |row| row.get(0))?;
+    let rows: i64 = sqlite.query_row(
+        &format!("SELECT coalesce(max(rowid), 0) FROM {}", table.sqlite_name()),
+        [],
+        |row| row.get(0),
+    )?;
     let auto = table.auto_column().map(|_| {
         let name = format!("{}.{}", table.schema, table.name);
-        let last = sqlite.query_row("SELECT seq FROM sqlite_sequence WHERE name = ?", [name], |row| row.get(0));
+        let last =
+            sqlite.query_row("SELECT seq FROM sqlite_sequence WHERE name = ?", [name], |row| row.get(0));
         last.unwrap_or(0_i64) + 1
     });
     Ok(vec![
@@ -270,10 +288,16 @@ fn column_rows(table: &Arc<Table>) -> Vec<Vec<(&'static str, Value)>> {
             ("is_nullable", text(if column.nullable { "YES" } else { "NO" })),
             ("data_type", text(kind.name())),
             ("character_maximum_length", optional(kind.is_text(), || Value::Integer(characters))),
-            ("character_octet_length", optional(kind.is_text(), || Value::Integer(characters.saturating_mul(4)))),
+            (
+                "character_octet_length",
+                optional(kind.is_text(), || Value::Integer(characters.saturating_mul(4))),
+            ),
             ("numeric_precision", optional(numeric, || Value::Integer(kind.precision()))),
             ("numeric_scale", optional(numeric, || Value::Integer(i64::from(kind.scale())))),
-            ("datetime_precision", optional(kind.is_temporal(), || Value::Integer(i64::from(kind.length.unwrap_or(0))))),
+            (
+                "datetime_precision",
+                optional(kind.is_temporal(), || Value::Integer(i64::from(kind.length.unwrap_or(0)))),
+            ),
             ("character_set_name", optional(kind.is_text(), || text("utf8mb4"))),
             ("collation_name", optional(kind.is_text(), || text(collation))),
             ("column_type", text(kind.to_string())),

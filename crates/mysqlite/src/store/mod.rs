@@ -170,12 +170,14 @@ impl Store {
 
 impl Database for Arc<Store> {
     fn connect(&self, identity: Identity, sessions: Arc<Sessions>) -> Result<Box<dyn Engine>, SqlFault> {
-        SqliteEngine::new(Self::clone(self), identity, sessions).map(|engine| Box::new(engine) as Box<dyn Engine>)
+        SqliteEngine::new(Self::clone(self), identity, sessions)
+            .map(|engine| Box::new(engine) as Box<dyn Engine>)
     }
 }
 
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE_LEN);

@@ -17,7 +17,9 @@ use crate::format;
 pub(super) fn register(sqlite: &Connection) -> Result<()> {
     sqlite.create_collation("exact", compare_digits)?;
     sqlite.create_aggregate_function("table_checksum", -1, PURE, Checksum)?;
-    for (name, round) in [("floor", f64::floor as fn(f64) -> f64), ("ceil", f64::ceil), ("ceiling", f64::ceil)] {
+    for (name, round) in
+        [("floor", f64::floor as fn(f64) -> f64), ("ceil", f64::ceil), ("ceiling", f64::ceil)]
+    {
         sqlite.create_scalar_function(name, 1, PURE, move |context| {
             Ok(match context.get_raw(0) {
                 ValueRef::Integer(number) => Value::Integer(number),
@@ -32,7 +34,9 @@ pub(super) fn register(sqlite: &Connection) -> Result<()> {
     })?;
     sqlite.create_scalar_function("mod", 2, PURE, |context| {
         Ok(match (context.get_raw(0), context.get_raw(1)) {
-            (ValueRef::Integer(a), ValueRef::Integer(b)) => a.checked_rem(b).map_or(Value::Null, Value::Integer),
+            (ValueRef::Integer(a), ValueRef::Integer(b)) => {
+                a.checked_rem(b).map_or(Value::Null, Value::Integer)
+            }
             _ => match (float(context, 0), float(context, 1)) {
                 (Some(a), Some(b)) if b != 0.0 => Value::Real(a % b),
                 _ => Value::Null,
@@ -54,7 +58,9 @@ pub(super) fn register(sqlite: &Connection) -> Result<()> {
         Ok(Some(with_commas(&format!("{number:.*}", usize::try_from(digits).unwrap_or(0).min(30)))))
     })?;
     sqlite.create_scalar_function("conv", 3, PURE, |context| {
-        let (Some(text), Some(from), Some(to)) = (string(context, 0), integer(context, 1), integer(context, 2)) else {
+        let (Some(text), Some(from), Some(to)) =
+            (string(context, 0), integer(context, 1), integer(context, 2))
+        else {
             return Ok(None);
         };
         let (Ok(from), Ok(to)) = (u32::try_from(from), u64::try_from(to)) else { return Ok(None) };
@@ -116,7 +122,8 @@ fn random(seed: Option<i64>) -> f64 {
 fn in_base(mut number: u64, base: u64) -> String {
     let mut digits = Vec::new();
     loop {
-        digits.push(char::from_digit((number % base) as u32, base as u32).unwrap_or('0').to_ascii_uppercase());
+        digits
+            .push(char::from_digit((number % base) as u32, base as u32).unwrap_or('0').to_ascii_uppercase());
         number /= base;
         if number == 0 {
             return digits.into_iter().rev().collect();
@@ -227,7 +234,9 @@ mod tests {
 
     #[test]
     fn digits_are_ordered_as_the_numbers_they_write() {
-        for pair in ["-10", "-9.5", "-0", "0.001", "0.01", "1", "1.50", "9", "10", "18446744073709551615"].windows(2) {
+        for pair in
+            ["-10", "-9.5", "-0", "0.001", "0.01", "1", "1.50", "9", "10", "18446744073709551615"].windows(2)
+        {
             assert_eq!(compare_digits(pair[0], pair[1]), Ordering::Less, "{pair:?}");
             assert_eq!(compare_digits(pair[1], pair[0]), Ordering::Greater, "{pair:?}");
         }

@@ -31,7 +31,9 @@ pub(crate) fn describe(statement: &Statement<'_>, catalog: &Catalog) -> Vec<Desc
             .and_then(|table| catalog.by_sqlite_name(table))
             .and_then(|table| Some((table, table.column(metadata.origin_name()?)?)));
         described.push(match declared {
-            Some((table, column)) => Described { column: table.describe(column, metadata.name()), open: false },
+            Some((table, column)) => {
+                Described { column: table.describe(column, metadata.name()), open: false }
+            }
             None => expression(metadata.name()),
         });
     }
@@ -40,7 +42,8 @@ pub(crate) fn describe(statement: &Statement<'_>, catalog: &Catalog) -> Vec<Desc
 
 /// What an expression's text tells of its type.
 fn expression(name: &str) -> Described {
-    let end = name.bytes().position(|byte| !byte.is_ascii_alphanumeric() && byte != b'_').unwrap_or(name.len());
+    let end =
+        name.bytes().position(|byte| !byte.is_ascii_alphanumeric() && byte != b'_').unwrap_or(name.len());
     let function = name.get(..end).unwrap_or_default().to_ascii_lowercase();
     let call = name.as_bytes().get(end) == Some(&b'(');
     let field = match function.as_str() {
@@ -50,7 +53,10 @@ fn expression(name: &str) -> Described {
         "current_date" => FieldType::Date,
         "curtime" | "utc_time" if call => FieldType::Time,
         "current_time" => FieldType::Time,
-        "count" | "length" | "char_length" | "connection_id" | "last_insert_id" | "row_count" | "found_rows" if call => {
+        "count" | "length" | "char_length" | "connection_id" | "last_insert_id" | "row_count"
+        | "found_rows"
+            if call =>
+        {
             FieldType::LongLong
         }
         "rand" if call => FieldType::Double,
@@ -108,13 +114,17 @@ pub(crate) fn send(
         if !begun {
             begun = true;
             if let Some(row) = row {
-                for (at, described) in described.iter_mut().enumerate().filter(|(_, described)| described.open) {
+                for (at, described) in
+                    described.iter_mut().enumerate().filter(|(_, described)| described.open)
+                {
                     if let Ok(value) = row.get_ref(at) {
                         settle(&mut described.column, value);
                     }
                 }
             }
-            reply.begin(std::mem::take(&mut described).into_iter().map(|described| described.column).collect())?;
+            reply.begin(
+                std::mem::take(&mut described).into_iter().map(|described| described.column).collect(),
+            )?;
             if limit == 0 {
                 break;
             }

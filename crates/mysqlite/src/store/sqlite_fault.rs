@@ -37,7 +37,9 @@ fn constraint(extended: i32, message: &str, catalog: &Catalog, deletes: bool) ->
         ffi::SQLITE_CONSTRAINT_NOTNULL => {
             SqlFault::NotNull(subject.rsplit('.').next().unwrap_or_default().to_owned())
         }
-        ffi::SQLITE_CONSTRAINT_FOREIGNKEY if deletes => SqlFault::ForeignKeyParent("by another table".to_owned()),
+        ffi::SQLITE_CONSTRAINT_FOREIGNKEY if deletes => {
+            SqlFault::ForeignKeyParent("by another table".to_owned())
+        }
         ffi::SQLITE_CONSTRAINT_FOREIGNKEY => SqlFault::ForeignKeyChild("of this table".to_owned()),
         ffi::SQLITE_CONSTRAINT_DATATYPE => SqlFault::DataType(message.to_owned()),
         _ => SqlFault::Sqlite(message.to_owned()),
@@ -51,7 +53,10 @@ fn duplicate_key(subject: &str, catalog: &Catalog) -> String {
     let first = subject.split(", ").next().unwrap_or_default();
     let table = first.rsplit_once('.').and_then(|(table, _)| catalog.by_sqlite_name(table));
     let Some(table) = table else { return subject.to_owned() };
-    let key = table.keys.iter().find(|key| key.columns.iter().map(|(name, ..)| name.as_str()).eq(columns.iter().copied()));
+    let key = table
+        .keys
+        .iter()
+        .find(|key| key.columns.iter().map(|(name, ..)| name.as_str()).eq(columns.iter().copied()));
     format!("{}.{}", table.name, key.map_or("PRIMARY", |key| key.name.as_str()))
 }
 
@@ -62,7 +67,9 @@ fn by_message(message: String) -> SqlFault {
         message.rsplit_once(" has no column named ").map(|(_, name)| name.to_owned())
     }) {
         // SQLite may add where it looked; MySQL tells the name only.
-        return SqlFault::UnknownColumn(name.split(" - ").next().unwrap_or_default().trim_matches('"').to_owned());
+        return SqlFault::UnknownColumn(
+            name.split(" - ").next().unwrap_or_default().trim_matches('"').to_owned(),
+        );
     }
     if let Some(name) = after("ambiguous column name: ") {
         return SqlFault::AmbiguousColumn(name);

@@ -38,7 +38,12 @@ impl Moment {
     }
 
     fn from_unix(seconds: i64) -> Self {
-        Self { day: seconds.div_euclid(86_400), second: seconds.rem_euclid(86_400), micro: 0, only_date: false }
+        Self {
+            day: seconds.div_euclid(86_400),
+            second: seconds.rem_euclid(86_400),
+            micro: 0,
+            only_date: false,
+        }
     }
 
     /// Reads `2026-11-21`, `2026-11-21 20:55:53.5`, `20261121`, `20261121205553`.
@@ -115,9 +120,9 @@ impl Moment {
         let (year, month, day) = civil_from_days(self.day);
         let total = year.checked_mul(12)?.checked_add(month - 1)?.checked_add(months)?;
         let (year, month) = (total.div_euclid(12), total.rem_euclid(12) + 1);
-        (0..=9999).contains(&year).then(|| {
-            Self { day: days_from_civil(year, month, day.min(days_of_month(year, month))), ..self }
-        })
+        (0..=9999)
+            .contains(&year)
+            .then(|| Self { day: days_from_civil(year, month, day.min(days_of_month(year, month))), ..self })
     }
 
     /// YEAR, MONTH, … of it.
@@ -246,7 +251,8 @@ pub(super) fn register(sqlite: &Connection) -> Result<()> {
         Ok(Some(a.day - b.day))
     })?;
     sqlite.create_scalar_function("timestampdiff", 3, PURE, |context| {
-        let (Some(unit), Some(a), Some(b)) = (string(context, 0), moment(context, 1), moment(context, 2)) else {
+        let (Some(unit), Some(a), Some(b)) = (string(context, 0), moment(context, 1), moment(context, 2))
+        else {
             return Ok(None);
         };
         Ok(difference(&unit, a, b))
@@ -274,12 +280,16 @@ fn clocks(sqlite: &Connection) -> Result<()> {
     sqlite.create_scalar_function("curdate", 0, VOLATILE, |_| Ok(Moment::now().date()))?;
     sqlite.create_scalar_function("curtime", -1, VOLATILE, |_| Ok(Moment::now().time()))?;
     sqlite.create_scalar_function("unix_timestamp", 0, VOLATILE, |_| Ok(now_unix_s()))?;
-    sqlite.create_scalar_function("unix_timestamp", 1, PURE, |context| Ok(moment(context, 0).map(Moment::unix)))?;
+    sqlite.create_scalar_function("unix_timestamp", 1, PURE, |context| {
+        Ok(moment(context, 0).map(Moment::unix))
+    })?;
     sqlite.create_scalar_function("from_unixtime", 1, PURE, |context| {
         Ok(integer(context, 0).map(|seconds| Moment::from_unix(seconds).text()))
     })?;
     sqlite.create_scalar_function("from_unixtime", 2, PURE, |context| {
-        let (Some(seconds), Some(format)) = (integer(context, 0), string(context, 1)) else { return Ok(None) };
+        let (Some(seconds), Some(format)) = (integer(context, 0), string(context, 1)) else {
+            return Ok(None);
+        };
         Ok(Some(Moment::from_unix(seconds).format(&format)))
     })
 }
@@ -303,7 +313,8 @@ fn parts(sqlite: &Connection) -> Result<()> {
             Ok(moment(context, 0).map(|moment| moment.format(format)))
         })?;
     }
-    sqlite.create_scalar_function("mysql_date", 1, PURE, |context| Ok(moment(context, 0).map(Moment::date)))?;
+    sqlite
+        .create_scalar_function("mysql_date", 1, PURE, |context| Ok(moment(context, 0).map(Moment::date)))?;
     sqlite.create_scalar_function("mysql_time", 1, PURE, |context| {
         Ok(match moment(context, 0) {
             Some(moment) => Some(moment.time()),
@@ -323,7 +334,8 @@ fn parts(sqlite: &Connection) -> Result<()> {
 fn difference(unit: &str, a: Moment, b: Moment) -> Option<i64> {
     let seconds = b.unix() - a.unix();
     let months = || {
-        let whole = |moment: Moment| moment.unit("YEAR").unwrap_or(0) * 12 + moment.unit("MONTH").unwrap_or(0);
+        let whole =
+            |moment: Moment| moment.unit("YEAR").unwrap_or(0) * 12 + moment.unit("MONTH").unwrap_or(0);
         let mut months = whole(b) - whole(a);
         let rest = |moment: Moment| (moment.unit("DAY").unwrap_or(0), moment.second);
         if months > 0 && rest(b) < rest(a) {

@@ -84,7 +84,9 @@ impl Transaction {
     }
 
     fn make_savepoints(&self, sqlite: &Connection) -> rusqlite::Result<()> {
-        self.savepoints.iter().try_for_each(|name| sqlite.execute_batch(&format!("SAVEPOINT {}", quote::name(name))))
+        self.savepoints
+            .iter()
+            .try_for_each(|name| sqlite.execute_batch(&format!("SAVEPOINT {}", quote::name(name))))
     }
 
     /// COMMIT or ROLLBACK. The transaction is over even when SQLite fails.
@@ -113,20 +115,32 @@ impl Transaction {
         Ok(())
     }
 
-    pub(crate) fn rollback_to(&mut self, sqlite: &Connection, name: &str) -> Result<rusqlite::Result<()>, SqlFault> {
+    pub(crate) fn rollback_to(
+        &mut self,
+        sqlite: &Connection,
+        name: &str,
+    ) -> Result<rusqlite::Result<()>, SqlFault> {
         let at = self.position(name)?;
         self.savepoints.truncate(at + 1);
         Ok(self.in_sqlite(sqlite, &format!("ROLLBACK TO {}", quote::name(name))))
     }
 
-    pub(crate) fn release(&mut self, sqlite: &Connection, name: &str) -> Result<rusqlite::Result<()>, SqlFault> {
+    pub(crate) fn release(
+        &mut self,
+        sqlite: &Connection,
+        name: &str,
+    ) -> Result<rusqlite::Result<()>, SqlFault> {
         let at = self.position(name)?;
         self.savepoints.truncate(at);
         Ok(self.in_sqlite(sqlite, &format!("RELEASE {}", quote::name(name))))
     }
 
     fn in_sqlite(&self, sqlite: &Connection, sql: &str) -> rusqlite::Result<()> {
-        if matches!(self.stage, Stage::Reading | Stage::Writing(_)) { sqlite.execute_batch(sql) } else { Ok(()) }
+        if matches!(self.stage, Stage::Reading | Stage::Writing(_)) {
+            sqlite.execute_batch(sql)
+        } else {
+            Ok(())
+        }
     }
 
     fn position(&self, name: &str) -> Result<usize, SqlFault> {

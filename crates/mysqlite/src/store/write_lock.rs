@@ -54,7 +54,9 @@ impl WriteLock {
         let deadline = Instant::now() + timeout;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            queue = bell.wait_timeout(queue, left).map_or_else(|poisoned| poisoned.into_inner().0, |woken| woken.0);
+            queue = bell
+                .wait_timeout(queue, left)
+                .map_or_else(|poisoned| poisoned.into_inner().0, |woken| woken.0);
             if queue.granted == Some(number) {
                 queue.granted = None;
                 return Ok(WriteGuard { lock: Arc::clone(self) });
