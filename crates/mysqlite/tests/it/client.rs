@@ -102,7 +102,8 @@ impl Client {
                 0x00 => break,
                 0xff => return Err(ErrPacket::parse(&payload).unwrap()),
                 0xfe => {
-                    let proof = scramble::caching_sha2_password(wish.password.as_bytes(), &client.greeting.nonce);
+                    let proof =
+                        scramble::caching_sha2_password(wish.password.as_bytes(), &client.greeting.nonce);
                     client.endpoint.send(&proof);
                     client.flush();
                 }
@@ -149,7 +150,11 @@ impl Client {
     pub fn command(&mut self, code: u8, argument: &[u8]) -> Result<OkPacket, ErrPacket> {
         self.send(code, argument);
         let payload = self.packet().unwrap();
-        if payload[0] == 0xff { Err(ErrPacket::parse(&payload).unwrap()) } else { Ok(OkPacket::parse(&payload).unwrap()) }
+        if payload[0] == 0xff {
+            Err(ErrPacket::parse(&payload).unwrap())
+        } else {
+            Ok(OkPacket::parse(&payload).unwrap())
+        }
     }
 
     /// All results of a text.

@@ -34,20 +34,38 @@ fn expressions_have_mysqls_values() {
         ("select 1 + 1, 7 div 2, 7 % 4, 1 = 1, 5 / 2", "2|3|3|1|2.5"),
         ("select 'it''s', \"a\\\"b\", 'a' 'b', 'x\\ty'", "it's|a\"b|ab|x\ty"),
         ("select concat('a', 1, 'b'), concat('a', null), concat_ws(',', 'a', null, 'b')", "a1b|NULL|a,b"),
-        ("select left('hello', 2), right('hello', 2), substring('hello', 2, 3), mid('hello', 2)", "he|lo|ell|ello"),
+        (
+            "select left('hello', 2), right('hello', 2), substring('hello', 2, 3), mid('hello', 2)",
+            "he|lo|ell|ello",
+        ),
         ("select length('é'), char_length('é'), upper('abc'), hex('ab'), hex(255)", "2|1|ABC|6162|FF"),
         ("select if(1 > 2, 'a', 'b'), ifnull(null, 3), nullif(1, 1), coalesce(null, 2)", "b|3|NULL|2"),
         ("select md5('a')", "0cc175b9c0f1b6a831c399e269772661"),
         ("select sha1('a')", "86f7e437faa5a7fce15d1ddcb9eaeaea377667b8"),
         ("select left(sha2('a', 256), 16)", "ca978112ca1bbdca"),
         ("select length(repeat(left(sha2(rand(), 256), 32), 2000))", "64000"),
-        ("select floor(1.7), ceil(1.2), abs(-3), mod(7, 3), truncate(1.29, 1), greatest(1, 3, 2)", "1|2|3|1|1.2|3"),
+        (
+            "select floor(1.7), ceil(1.2), abs(-3), mod(7, 3), truncate(1.29, 1), greatest(1, 3, 2)",
+            "1|2|3|1|1.2|3",
+        ),
         ("select 'A' like 'a', 'a_b' like 'a\\_b', 'axb' like 'a\\_b', null <=> null", "1|1|0|1"),
         ("select cast('12' as signed) + 1, cast(1.005 as decimal(10,2)), cast(65 as char)", "13|1.01|65"),
-        ("select date_add('2026-01-31', interval 1 month), datediff('2026-11-21', '2026-11-01')", "2026-02-28|20"),
-        ("select date_format('2026-11-21 20:05:03', '%d.%m.%Y %H:%i'), year('2026-11-21')", "21.11.2026 20:05|2026"),
-        ("select extract(month from '2026-11-21'), trim(both 'x' from 'xxaxx'), position('b' in 'abc')", "11|a|2"),
-        ("select substring_index('a.b.c', '.', 2), lpad('5', 3, '0'), reverse('abc'), field('b', 'a', 'b')", "a.b|005|cba|2"),
+        (
+            "select date_add('2026-01-31', interval 1 month), datediff('2026-11-21', '2026-11-01')",
+            "2026-02-28|20",
+        ),
+        (
+            "select date_format('2026-11-21 20:05:03', '%d.%m.%Y %H:%i'), year('2026-11-21')",
+            "21.11.2026 20:05|2026",
+        ),
+        (
+            "select extract(month from '2026-11-21'), trim(both 'x' from 'xxaxx'), position('b' in 'abc')",
+            "11|a|2",
+        ),
+        (
+            "select substring_index('a.b.c', '.', 2), lpad('5', 3, '0'), reverse('abc'), field('b', 'a', 'b')",
+            "a.b|005|cba|2",
+        ),
         ("select case 2 when 1 then 'a' when 2 then 'b' end, 3 between 1 and 5, 2 in (1, 2)", "b|1|1"),
         ("select 18446744073709551615, -9223372036854775808", "18446744073709551615|-9223372036854775808"),
         ("select 1 from dual where 1 || 0 and not 0 && !0", "1"),
@@ -93,10 +111,16 @@ fn rows_are_written_read_and_counted() {
     let many = ok(&mut client, "insert into item (id, name) values (0, 'a'), (null, 'b'), (default, 'c')");
     assert_eq!((many.affected_rows, many.last_insert_id), (3, 5));
     assert_eq!(ok(&mut client, "update item set n = n + 1 where n = 3").affected_rows, 2);
-    assert_eq!(ok(&mut client, "delete from item where name in ('a', 'b') order by id desc limit 1").affected_rows, 1);
+    assert_eq!(
+        ok(&mut client, "delete from item where name in ('a', 'b') order by id desc limit 1").affected_rows,
+        1
+    );
     check(&mut client, "select name from item where id > 4 order by id", &["a", "c"]);
     assert_eq!(ok(&mut client, "insert ignore into item (name) values ('PEN'), ('new')").affected_rows, 1);
-    ok(&mut client, "insert into item (name, n) values ('pen', 70) on duplicate key update n = values(n) + n");
+    ok(
+        &mut client,
+        "insert into item (name, n) values ('pen', 70) on duplicate key update n = values(n) + n",
+    );
     check(&mut client, "select n from item where name = 'pen'", &["74"]);
     ok(&mut client, "insert into item (name, n) values ('pen', 1) as new on duplicate key update n = new.n");
     check(&mut client, "select n from item where name = 'PEN'", &["1"]);
@@ -116,16 +140,26 @@ fn queries_of_many_shapes_run() {
         ("select i.name, j.name from item i join shop.item j on i.n = j.n and i.id < j.id", vec!["pen|Cap"]),
         ("select item.name from item, (select max(id) m from item) x where item.id = x.m", vec!["Cap"]),
         ("select shop.item.name from shop.item force index (by_n) order by name limit 1, 1", vec!["ink"]),
-        ("select n, count(*) c, group_concat(name order by name separator '+') from item group by n having c > 1",
-            vec!["3|2|Cap+pen"]),
+        (
+            "select n, count(*) c, group_concat(name order by name separator '+') from item group by n having c > 1",
+            vec!["3|2|Cap+pen"],
+        ),
         ("(select 1) union all (select 2) order by 1 desc", vec!["2", "1"]),
         ("with t as (select n from item) select distinct n from t order by n for update", vec!["3", "5"]),
         ("select sql_no_cache name from item where id = 1 lock in share mode", vec!["pen"]),
-        ("select /*!40001 SQL_NO_CACHE */ name from item where exists (select 1 from item k where k.id = item.id - 2)",
-            vec!["Cap"]),
+        (
+            "select /*!40001 SQL_NO_CACHE */ name from item where exists (select 1 from item k where k.id = item.id - 2)",
+            vec!["Cap"],
+        ),
         ("select sum(n), avg(n), max(name) from item", vec!["11|3.6667|pen"]),
-        ("select table_name, table_rows from information_schema.tables where table_schema = database()", vec!["item|3"]),
-        ("select column_name from information_schema.COLUMNS where TABLE_NAME = 'item' and column_key = 'PRI'", vec!["id"]),
+        (
+            "select table_name, table_rows from information_schema.tables where table_schema = database()",
+            vec!["item|3"],
+        ),
+        (
+            "select column_name from information_schema.COLUMNS where TABLE_NAME = 'item' and column_key = 'PRI'",
+            vec!["id"],
+        ),
     ] {
         assert_eq!(client.lines(sql), expected, "{sql}");
     }
@@ -137,17 +171,30 @@ fn what_show_tells_is_what_mysql_tells() {
     check(&mut client, "show databases like 'sh%'", &["shop"]);
     check(&mut client, "show full tables", &["item|BASE TABLE"]);
     check(&mut client, "show tables like 'x%'", &[]);
-    check(&mut client, "show columns from item like 'n%'", &["name|varchar(20)|NO|UNI|x|", "n|int|YES|MUL|NULL|"]);
+    check(
+        &mut client,
+        "show columns from item like 'n%'",
+        &["name|varchar(20)|NO|UNI|x|", "n|int|YES|MUL|NULL|"],
+    );
     check(&mut client, "describe item id", &["id|int|NO|PRI|NULL|auto_increment"]);
     check(&mut client, "show variables like 'autocommit'", &["autocommit|ON"]);
-    check(&mut client, "show index from item where Key_name = 'by_n'", &["item|1|by_n|1|n|A|0|NULL|NULL|YES|BTREE|||YES|NULL"]);
+    check(
+        &mut client,
+        "show index from item where Key_name = 'by_n'",
+        &["item|1|by_n|1|n|A|0|NULL|NULL|YES|BTREE|||YES|NULL"],
+    );
     let created = client.lines("show create table item").pop().unwrap();
     let expected = "item|CREATE TABLE `item` (\n  `id` int NOT NULL AUTO_INCREMENT,\n  `name` varchar(20) NOT NULL \
         DEFAULT 'x',\n  `price` decimal(10,2) DEFAULT NULL,\n  `n` int DEFAULT NULL,\n  PRIMARY KEY (`id`),\n  UNIQUE \
         KEY `by_name` (`name`),\n  KEY `by_n` (`n`)\n) ENGINE=InnoDB AUTO_INCREMENT=4 DEFAULT CHARSET=utf8mb4 \
         COLLATE=utf8mb4_0900_ai_ci";
     assert_eq!(created, expected);
-    for sql in ["show warnings", "show triggers like 'item'", "show function status where Db = 'shop'", "show events"] {
+    for sql in [
+        "show warnings",
+        "show triggers like 'item'",
+        "show function status where Db = 'shop'",
+        "show events",
+    ] {
         check(&mut client, sql, &[]);
     }
 }
@@ -248,7 +295,9 @@ fn a_file_keeps_its_tables_from_one_server_to_the_next() {
 fn rows_can_be_put_in_without_a_connection() {
     let server = server();
     let store = server.store().unwrap();
-    store.execute("create database d; create table d.t (id int auto_increment primary key, c char(5))").unwrap();
+    store
+        .execute("create database d; create table d.t (id int auto_increment primary key, c char(5))")
+        .unwrap();
     let rows = (0..10_000).map(|n| [format!("{n}")]);
     assert_eq!(store.bulk_insert("d", "t", &["c"], rows).unwrap(), 10_000);
     let mut client = Client::of(&server);

@@ -100,7 +100,9 @@ fn no_increment_of_eight_writers_is_lost() {
                     if number % 2 == 0 {
                         client.query("update t set n = n + 1 where a = 1").unwrap();
                     } else {
-                        client.query("begin; select n from t; update t set n = n + 1; select n from t; commit").unwrap();
+                        client
+                            .query("begin; select n from t; update t set n = n + 1; select n from t; commit")
+                            .unwrap();
                     }
                 }
             })
