@@ -71,7 +71,7 @@ impl Server {
     /// Starts a server of the embedded database.
     /// Errors: the address is taken, the file cannot be opened.
     pub fn start(options: Options) -> Result<Self, StartFault> {
-        let store = Arc::new(Store::open(options.file.as_deref())?);
+        let store = Store::open(options.file.as_deref())?;
         let mut server = Self::start_with(options, Arc::new(Arc::clone(&store)))?;
         server.store = Some(store);
         Ok(server)

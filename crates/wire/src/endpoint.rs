@@ -10,7 +10,7 @@
 
 use codec::{Algorithm, Contexts};
 
-use crate::limits::{PACKET_PAYLOAD_LEN_MAX, SHARED_FRAME_LEN_MAX};
+use crate::limits::{FRAME_LEN_MAX, PACKET_PAYLOAD_LEN_MAX, SHARED_FRAME_LEN_MAX};
 use crate::{Fault, frame, packet};
 
 /// A client's or a server's end.
@@ -112,6 +112,10 @@ impl Endpoint {
 
     /// Queues one payload.
     pub fn send(&mut self, payload: &[u8]) {
+        if self.pending.len() + payload.len() > SHARED_FRAME_LEN_MAX {
+            // A packet that needs frames larger than others get shares none.
+            self.flush();
+        }
         let buffer = if self.compression.is_some() { &mut self.pending } else { &mut self.output };
         self.packet_id = packet::split(payload, self.packet_id, buffer);
         if self.pending.len() >= SEND_FRAME_LEN {
@@ -122,7 +126,9 @@ impl Endpoint {
     /// Closes the current frame: call it when the peer shall answer.
     pub fn flush(&mut self) {
         let Some(compression) = &mut self.compression else { return };
-        for plain in self.pending.chunks(SHARED_FRAME_LEN_MAX) {
+        // Only a packet of its own is longer than a shared frame may be; it crosses in at most two, since Connector/
+        // Python's pure mode silently returns wrong data from three.
+        for plain in self.pending.chunks(FRAME_LEN_MAX) {
             let Compression { algorithm, level, contexts } = compression;
             let start = self.output.len();
             if frame::encode(contexts, *algorithm, *level, self.frame_id, plain, &mut self.output).is_err() {
@@ -249,6 +255,34 @@ mod tests {
                 assert_eq!(client.packet().unwrap().as_deref(), Some(&b"end"[..]));
                 assert_eq!(client.packet().unwrap(), None);
             }
+        }
+    }
+
+    #[test]
+    fn a_packet_crosses_in_at_most_two_frames_and_a_large_one_shares_none() {
+        for len in [1 << 20, 3 << 20, 0xff_ff_fa, 0xff_ff_fe, 0x100_0000] {
+            let mut server = pair(Algorithm::Zlib).1;
+            let mut end = 0;
+            let mut packet_ends = Vec::new();
+            for len in [100, len, 100] {
+                server.send(&vec![7; len]);
+                end += len + packet::HEADER_LEN * (1 + len / PACKET_PAYLOAD_LEN_MAX);
+                packet_ends.push(end);
+            }
+            server.flush();
+            let mut rest = server.output();
+            let mut plain_end = 0;
+            let mut frame_ends = Vec::new();
+            while let Some(header) = frame::Header::parse(rest) {
+                plain_end += if header.plain_len == 0 { header.packed_len } else { header.plain_len };
+                frame_ends.push(plain_end);
+                rest = &rest[frame::HEADER_LEN + header.packed_len..];
+            }
+            assert_eq!(plain_end, end);
+            assert!(frame_ends.contains(&packet_ends[0]) && frame_ends.contains(&packet_ends[1]), "{len}");
+            let frame_count =
+                frame_ends.iter().filter(|&&at| at > packet_ends[0] && at <= packet_ends[1]).count();
+            assert!(frame_count <= 2, "{len}: {frame_count} frames");
         }
     }
 

@@ -11,9 +11,8 @@ use std::sync::Arc;
 use super::table::Table;
 use crate::fault::SqlFault;
 
-/// The databases that are views of the server itself; filled when a statement names them. `mysql` is empty, but
-/// `mysqldump --all-databases` dumps nothing until it has seen its name.
-pub(crate) const BUILT_IN: [&str; 3] = ["information_schema", "mysql", "performance_schema"];
+/// The databases that are views of the server itself; filled when a statement names them.
+pub(crate) const BUILT_IN: [&str; 2] = ["information_schema", "performance_schema"];
 
 /// All databases. A clone shares the tables.
 #[derive(Clone, Debug, Default)]

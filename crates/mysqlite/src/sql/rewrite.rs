@@ -225,6 +225,15 @@ impl<'a> Rewriter<'a> {
     fn bracket(&mut self) -> Result<(), SqlFault> {
         let close = self.sql.closing(self.at)?;
         let query = self.sql.is_any(self.at + 1, &["SELECT", "WITH", "VALUES"]);
+        let compound = ["UNION", "ALL", "DISTINCT", "EXCEPT", "INTERSECT"];
+        if query
+            && self.depth == 1
+            && self.frame.naming
+            && (self.at == 0 || self.sql.is_any(self.at - 1, &compound))
+        {
+            // `(SELECT …) UNION (SELECT …)`: SQLite wants no brackets there.
+            self.push("SELECT * FROM");
+        }
         let frame = if self.frame.table_due && !query {
             Frame::TABLES
         } else if query && self.frame.naming && self.frame.clause == Clause::Other && self.at == 0 {
@@ -246,6 +255,10 @@ impl<'a> Rewriter<'a> {
         let bracket = self.sql.is_symbol(self.at + 1, "(") && self.at + 1 < end;
         if self.sql.is_symbol(self.at + 1, ".") {
             return self.names(end);
+        }
+        let new_value = upper == "VALUES" && self.new_row.is_some();
+        if bracket && new_value {
+            return self.function(&upper);
         }
         if bracket && !self.frame.table_due && !keyword::may_stand_before_bracket(&upper) && !self.after_as()
         {

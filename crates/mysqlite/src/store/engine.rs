@@ -51,6 +51,8 @@ pub(super) struct SqliteEngine {
     last_prepared: u32,
     /// More results of the same command follow.
     more: bool,
+    /// The catalog's generation that SQLite's own copy of the schema is from.
+    schema_generation: u64,
 }
 
 impl SqliteEngine {
@@ -72,6 +74,7 @@ impl SqliteEngine {
             prepared: HashMap::new(),
             last_prepared: 0,
             more: false,
+            schema_generation: 0,
         })
     }
 
@@ -104,6 +107,19 @@ impl SqliteEngine {
             (state.pipes_as_concat(), state.zero_is_value())
         };
         plan(sql, Scope { catalog, schema, pipes_as_concat, zero_is_value })
+    }
+
+    /// The catalog now. SQLite learns of another connection's DDL only when it runs a statement, and tells the
+    /// columns of older ones until then; so it runs one.
+    fn fresh_catalog(&mut self) -> Result<Arc<Catalog>, SqlFault> {
+        let catalog = self.store.catalog();
+        if self.schema_generation != catalog.generation {
+            self.sqlite.flush_prepared_statement_cache();
+            let looked = self.sqlite.query_row("SELECT count(*) FROM wirepress_schemas", [], |_| Ok(()));
+            looked.map_err(|error| self.fault(error))?;
+            self.schema_generation = catalog.generation;
+        }
+        Ok(catalog)
     }
 
     fn outcome(&self) -> Outcome {
@@ -430,7 +446,7 @@ impl Engine for SqliteEngine {
                 self.more = false;
                 return Err(statement.syntax(statement.len()).into());
             }
-            let catalog = self.store.catalog();
+            let catalog = self.fresh_catalog()?;
             let schema = self.current_schema();
             let result = self
                 .plan(statement, &catalog, schema.as_deref())
@@ -453,7 +469,7 @@ impl Engine for SqliteEngine {
         let (Some(statement), None) = (statements.next(), statements.next()) else {
             return Err(if tokens.is_empty() { SqlFault::EmptyQuery } else { all.syntax(0) });
         };
-        let catalog = self.store.catalog();
+        let catalog = self.fresh_catalog()?;
         let schema = self.current_schema();
         let plan = self.plan(statement, &catalog, schema.as_deref())?;
         let columns = self.columns(&plan, &catalog)?;
@@ -467,8 +483,8 @@ impl Engine for SqliteEngine {
     }
 
     fn execute(&mut self, id: u32, params: &[Value<'_>], reply: &mut dyn Reply) -> Result<(), Fault> {
+        let catalog = self.fresh_catalog()?;
         let prepared = self.prepared.get(&id).ok_or(SqlFault::UnknownStatement(id))?;
-        let catalog = self.store.catalog();
         let plan = if prepared.generation == catalog.generation || prepared.plan.outlives_catalog() {
             Arc::clone(&prepared.plan)
         } else {

@@ -27,7 +27,7 @@ type Row = Vec<Value>;
 pub(super) fn fill(engine: &SqliteEngine, sql: &str) -> rusqlite::Result<()> {
     attach(&engine.sqlite)?;
     let lower = sql.to_ascii_lowercase();
-    for (schema, tables) in [(BUILT_IN[0], INFORMATION_SCHEMA), (BUILT_IN[2], PERFORMANCE_SCHEMA)] {
+    for (schema, tables) in [(BUILT_IN[0], INFORMATION_SCHEMA), (BUILT_IN[1], PERFORMANCE_SCHEMA)] {
         for (table, columns) in tables.iter().filter(|(table, _)| lower.contains(table)) {
             engine.sqlite.execute_batch(&format!(
                 "CREATE TABLE IF NOT EXISTS {schema}.{table} ({}); DELETE FROM {schema}.{table}",
@@ -235,7 +235,7 @@ fn built_in_tables() -> Vec<Vec<(&'static str, Value)>> {
         ]
     };
     let information = INFORMATION_SCHEMA.iter().map(|table| row(BUILT_IN[0], table));
-    information.chain(PERFORMANCE_SCHEMA.iter().map(|table| row(BUILT_IN[2], table))).collect()
+    information.chain(PERFORMANCE_SCHEMA.iter().map(|table| row(BUILT_IN[1], table))).collect()
 }
 
 fn table_row(sqlite: &Connection, table: &Arc<Table>) -> rusqlite::Result<Vec<(&'static str, Value)>> {

@@ -64,7 +64,7 @@ pub struct Store {
 impl Store {
     /// Opens the file, or a temporary one.
     /// Errors: the file cannot be opened or is not ours.
-    pub fn open(file: Option<&Path>) -> Result<Self, StartFault> {
+    pub fn open(file: Option<&Path>) -> Result<Arc<Self>, StartFault> {
         let (path, directory) = match file {
             Some(path) => (path.to_owned(), None),
             None => {
@@ -77,14 +77,17 @@ impl Store {
         keeper.execute_batch(SETUP).map_err(fault)?;
         let catalog = read_catalog(&keeper).map_err(fault)?;
         let catalog = catalog.map_err(|cause| StartFault::Catalog { path: path.clone(), cause })?;
-        Ok(Self {
+        let this = Arc::new(Self {
             directory,
             catalog: RwLock::new(Arc::new(catalog)),
             write_lock: Arc::default(),
             globals: Arc::default(),
             _keeper: Mutex::new(keeper),
             path,
-        })
+        });
+        this.execute(MYSQL_DATABASE)
+            .map_err(|cause| StartFault::Catalog { path: this.path.clone(), cause })?;
+        Ok(this)
     }
 
     /// The SQLite file.
@@ -198,6 +201,18 @@ const PRAGMAS: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; P
 const SETUP: &str = "CREATE TABLE IF NOT EXISTS wirepress_schemas (name TEXT PRIMARY KEY) STRICT; \
     CREATE TABLE IF NOT EXISTS wirepress_tables (schema TEXT NOT NULL, name TEXT NOT NULL, definition TEXT NOT NULL, \
     PRIMARY KEY (schema, name)) STRICT;";
+
+/// The database `mysql`: `mysqldump --all-databases` dumps nothing until it has seen its name, and MariaDB's wants
+/// these two tables in it.
+const MYSQL_DATABASE: &str = "CREATE DATABASE IF NOT EXISTS mysql; \
+    CREATE TABLE IF NOT EXISTS mysql.general_log (event_time timestamp(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6), \
+    user_host mediumtext NOT NULL, thread_id bigint unsigned NOT NULL, server_id int unsigned NOT NULL, command_type \
+    varchar(64) NOT NULL, argument mediumblob NOT NULL) ENGINE=CSV COMMENT='General log'; \
+    CREATE TABLE IF NOT EXISTS mysql.slow_log (start_time timestamp(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6), \
+    user_host mediumtext NOT NULL, query_time time(6) NOT NULL, lock_time time(6) NOT NULL, rows_sent int NOT NULL, \
+    rows_examined int NOT NULL, db varchar(512) NOT NULL, last_insert_id int NOT NULL, insert_id int NOT NULL, \
+    server_id int unsigned NOT NULL, sql_text mediumblob NOT NULL, thread_id bigint unsigned NOT NULL) ENGINE=CSV \
+    COMMENT='Slow log'";
 
 /// Reads the definitions back with the parser of CREATE TABLE.
 fn read_catalog(sqlite: &Connection) -> rusqlite::Result<Result<Catalog, SqlFault>> {

@@ -71,6 +71,10 @@ fn by_message(message: String) -> SqlFault {
             name.split(" - ").next().unwrap_or_default().trim_matches('"').to_owned(),
         );
     }
+    if let Some(name) = message.strip_prefix("Unknown system variable '") {
+        // From our own function.
+        return SqlFault::UnknownVariable(name.trim_end_matches('\'').to_owned());
+    }
     if let Some(name) = after("ambiguous column name: ") {
         return SqlFault::AmbiguousColumn(name);
     }

@@ -67,6 +67,7 @@ const VARIABLES: &[(&str, Kind, &str)] = &[
     ("innodb_flush_log_at_trx_commit", Number, "1"),
     ("innodb_lock_wait_timeout", Number, "50"),
     ("innodb_read_only", Switch, "0"),
+    ("innodb_stats_auto_recalc", Switch, "1"),
     ("innodb_strict_mode", Switch, "1"),
     ("insert_id", Number, "0"),
     ("interactive_timeout", Number, "28800"),
