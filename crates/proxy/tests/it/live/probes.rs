@@ -14,6 +14,8 @@ use std::time::Duration;
 
 use lab::real::{Kind, Options, PASSWORD, RealServer, USER, required_with, root_or_skip};
 use proxy::{Address, Config, Proxy};
+use wire::Capabilities;
+use wire::connect::Login;
 
 /// A namespace joined to this one by a veth pair; gone when dropped.
 struct Namespace {
@@ -89,7 +91,7 @@ fn probe(address: (&str, u16), manner: u32) {
     let mut socket = TcpStream::connect(address).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let mut greeting = [0; 5];
-    match manner % 4 {
+    match manner % 5 {
         // Closes at once, before or while the proxy dials.
         0 => {}
         // Reads the greeting and leaves, as a health check does.
@@ -100,6 +102,26 @@ fn probe(address: (&str, u16), manner: u32) {
             socket.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
             let mut answer = Vec::new();
             drop(socket.read_to_end(&mut answer));
+        }
+        // Logs in with a scramble that can't be right, and leaves when more is asked of it.
+        3 => {
+            socket.read_exact(&mut greeting).unwrap();
+            let len = usize::from(greeting[0]) | usize::from(greeting[1]) << 8;
+            socket.read_exact(&mut vec![0; len - 1]).unwrap();
+            let login = Login {
+                capabilities: Capabilities::PROTOCOL_41
+                    | Capabilities::LONG_PASSWORD
+                    | Capabilities::SECURE_CONNECTION
+                    | Capabilities::PLUGIN_AUTH,
+                user: USER.into(),
+                auth_response: vec![7; 32],
+                auth_plugin: Some(b"caching_sha2_password".to_vec()),
+                ..Login::default()
+            };
+            let mut packet = Vec::new();
+            wire::packet::split(&login.build(), 1, &mut packet);
+            socket.write_all(&packet).unwrap();
+            socket.read_exact(&mut greeting).unwrap();
         }
         // Begins a login and breaks off.
         _ => {
