@@ -11,8 +11,6 @@
 mod change_user;
 mod half_pipe;
 mod packer;
-#[cfg(test)]
-mod tests;
 mod unpacker;
 
 use std::future::poll_fn;

@@ -1,1 +1,0 @@
-//! Tests; in the making.
