@@ -37,6 +37,7 @@ impl Listing {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "a flat list of what can be shown")]
 pub(crate) fn show(sql: Sql<'_>, scope: Scope<'_>) -> Result<Query, SqlFault> {
     let mut cursor = Cursor::new(sql, 1);
     if cursor.word("CREATE") {

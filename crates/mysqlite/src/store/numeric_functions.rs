@@ -14,6 +14,7 @@ use rusqlite::{Connection, Result};
 use super::functions::{PURE, VOLATILE, bytes, float, integer, string};
 use crate::format;
 
+#[expect(clippy::too_many_lines, reason = "a flat list of functions")]
 pub(super) fn register(sqlite: &Connection) -> Result<()> {
     sqlite.create_collation("exact", compare_digits)?;
     sqlite.create_aggregate_function("table_checksum", -1, PURE, Checksum)?;

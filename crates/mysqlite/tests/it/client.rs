@@ -13,28 +13,28 @@ use wire::{Capabilities, Endpoint, Reader, command as com};
 
 /// One result: its columns' names and types, its rows, its closing OK.
 #[derive(Debug, Default)]
-pub struct ResultSet {
-    pub columns: Vec<(String, u8)>,
-    pub rows: Vec<Vec<Option<String>>>,
-    pub ok: OkPacket,
+pub(crate) struct ResultSet {
+    pub(crate) columns: Vec<(String, u8)>,
+    pub(crate) rows: Vec<Vec<Option<String>>>,
+    pub(crate) ok: OkPacket,
 }
 
 impl ResultSet {
     /// Rows as text: `1|a|NULL`.
-    pub fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let cell = |cell: &Option<String>| cell.clone().unwrap_or_else(|| "NULL".to_owned());
         self.rows.iter().map(|row| row.iter().map(cell).collect::<Vec<_>>().join("|")).collect()
     }
 }
 
 /// How to log in.
-pub struct Wish<'a> {
-    pub user: &'a str,
-    pub password: &'a str,
-    pub database: Option<&'a str>,
-    pub plugin: &'a str,
-    pub compression: Capabilities,
-    pub zstd_level: Option<u8>,
+pub(crate) struct Wish<'a> {
+    pub(crate) user: &'a str,
+    pub(crate) password: &'a str,
+    pub(crate) database: Option<&'a str>,
+    pub(crate) plugin: &'a str,
+    pub(crate) compression: Capabilities,
+    pub(crate) zstd_level: Option<u8>,
 }
 
 impl Default for Wish<'_> {
@@ -50,18 +50,18 @@ impl Default for Wish<'_> {
     }
 }
 
-pub struct Client {
+pub(crate) struct Client {
     stream: TcpStream,
     endpoint: Endpoint,
-    pub greeting: Greeting,
+    pub(crate) greeting: Greeting,
 }
 
 impl Client {
-    pub fn of(server: &Server) -> Self {
+    pub(crate) fn of(server: &Server) -> Self {
         Self::connect(server, &Wish::default()).unwrap()
     }
 
-    pub fn connect(server: &Server, wish: &Wish<'_>) -> Result<Self, ErrPacket> {
+    pub(crate) fn connect(server: &Server, wish: &Wish<'_>) -> Result<Self, ErrPacket> {
         let stream = TcpStream::connect(server.address().unwrap()).unwrap();
         stream.set_nodelay(true).unwrap();
         let mut endpoint = Endpoint::new(1 << 30);
@@ -129,25 +129,25 @@ impl Client {
     }
 
     /// The next packet; `None` when the server has closed.
-    pub fn packet(&mut self) -> Option<Vec<u8>> {
+    pub(crate) fn packet(&mut self) -> Option<Vec<u8>> {
         packet(&self.stream, &mut self.endpoint)
     }
 
     /// Sends a command.
-    pub fn send(&mut self, code: u8, argument: &[u8]) {
+    pub(crate) fn send(&mut self, code: u8, argument: &[u8]) {
         self.endpoint.begin_command();
         self.endpoint.send(&[&[code], argument].concat());
         self.flush();
     }
 
     /// Sends a packet within a command.
-    pub fn more(&mut self, payload: &[u8]) {
+    pub(crate) fn more(&mut self, payload: &[u8]) {
         self.endpoint.send(payload);
         self.flush();
     }
 
     /// Sends a command whose reply is OK or ERR.
-    pub fn command(&mut self, code: u8, argument: &[u8]) -> Result<OkPacket, ErrPacket> {
+    pub(crate) fn command(&mut self, code: u8, argument: &[u8]) -> Result<OkPacket, ErrPacket> {
         self.send(code, argument);
         let payload = self.packet().unwrap();
         if payload[0] == 0xff {
@@ -158,25 +158,25 @@ impl Client {
     }
 
     /// All results of a text.
-    pub fn query(&mut self, sql: &str) -> Result<Vec<ResultSet>, ErrPacket> {
+    pub(crate) fn query(&mut self, sql: &str) -> Result<Vec<ResultSet>, ErrPacket> {
         self.send(com::COM_QUERY, sql.as_bytes());
         self.results(false)
     }
 
     /// The rows of a query, as lines.
     #[track_caller]
-    pub fn lines(&mut self, sql: &str) -> Vec<String> {
+    pub(crate) fn lines(&mut self, sql: &str) -> Vec<String> {
         self.query(sql).unwrap_or_else(|error| panic!("{sql}: {error}")).pop().unwrap().lines()
     }
 
     /// The number of the error that a statement ends with.
     #[track_caller]
-    pub fn error(&mut self, sql: &str) -> u16 {
+    pub(crate) fn error(&mut self, sql: &str) -> u16 {
         self.query(sql).map(|_| ()).expect_err(sql).code
     }
 
     /// Prepares a statement: its id, its parameters, the types of its columns.
-    pub fn prepare(&mut self, sql: &str) -> Result<(u32, u16, Vec<u8>), ErrPacket> {
+    pub(crate) fn prepare(&mut self, sql: &str) -> Result<(u32, u16, Vec<u8>), ErrPacket> {
         self.send(com::COM_STMT_PREPARE, sql.as_bytes());
         let head = self.packet().unwrap();
         if head[0] == 0xff {
@@ -192,7 +192,7 @@ impl Client {
     }
 
     /// Runs a prepared statement with text parameters.
-    pub fn execute(&mut self, id: u32, params: &[Option<&str>]) -> Result<ResultSet, ErrPacket> {
+    pub(crate) fn execute(&mut self, id: u32, params: &[Option<&str>]) -> Result<ResultSet, ErrPacket> {
         let mut payload = id.to_le_bytes().to_vec();
         payload.extend([0, 1, 0, 0, 0]);
         if !params.is_empty() {
@@ -211,7 +211,7 @@ impl Client {
         self.results(true).map(|mut results| results.pop().unwrap())
     }
 
-    pub fn results(&mut self, binary: bool) -> Result<Vec<ResultSet>, ErrPacket> {
+    pub(crate) fn results(&mut self, binary: bool) -> Result<Vec<ResultSet>, ErrPacket> {
         let mut results = Vec::new();
         loop {
             let mut result = ResultSet::default();

@@ -2,6 +2,8 @@
 //!
 //! Not here: tests of single parts (beside the code).
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
 mod client;
 mod live;
 mod protocol;

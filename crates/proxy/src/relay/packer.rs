@@ -220,7 +220,7 @@ impl Packer {
     /// Makes a frame of the complete packets.
     pub(super) fn emit(&mut self, pass: &mut Pass<'_>) -> Result<(), Cause> {
         let len = std::mem::take(&mut self.complete_len);
-        if let Some(Large::Collected(reservation)) = self.large.take() {
+        if let Some(Large::Collected { reservation, .. }) = self.large.take() {
             self.reservation = reservation;
         }
         let body = self.body.take();
