@@ -13,7 +13,7 @@ use crate::scripted::{Stage, Transport, greeting};
 fn dial_fails(address: &str, reason: &str) {
     let stage = Stage::with(Transport::Tcp, |config| config.server = address.parse().unwrap());
     let mut client = stage.connect();
-    let error = assert_told(&mut client, 2003, address);
+    let error = assert_told(&mut client, 1429, address);
     assert!(error.message.contains(reason), "{error}");
     assert_eq!(error.sqlstate, None, "before a greeting errors have no state");
     drop(client);
@@ -35,7 +35,7 @@ fn first_bytes_fail(bytes: &[u8], reason: &str, cause: &str) {
     let mut client = stage.connect();
     let mut server = stage.listener.accept().unwrap();
     server.send(bytes).unwrap();
-    let error = assert_told(&mut client, 2003, &stage.listener.address().unwrap());
+    let error = assert_told(&mut client, 1429, &stage.listener.address().unwrap());
     assert!(error.message.contains(reason), "{error}");
     drop((client, server));
     assert_counted(&stage, Side::Server, cause);
@@ -62,7 +62,7 @@ fn a_server_that_closes_before_its_greeting_is_named() {
     let stage = Stage::new(Transport::Tcp, Algorithm::Zstd);
     let mut client = stage.connect();
     drop(stage.listener.accept().unwrap());
-    assert_told(&mut client, 2003, "closed the connection too early");
+    assert_told(&mut client, 1429, "closed the connection too early");
     drop(client);
     assert_counted(&stage, Side::Server, "closed_early");
 }
@@ -92,7 +92,7 @@ fn a_server_without_the_wished_algorithm_is_named_with_what_to_do() {
     server.send(&packets(0, [Greeting { capabilities, ..greeting() }.build().as_slice()])).unwrap();
     client.receive().unwrap();
     client.send(&packets(1, [crate::scripted::login(Algorithm::Zlib).build().as_slice()])).unwrap();
-    assert_told(&mut client, 2003, "add 'uncompressed' to --compression-algorithms");
+    assert_told(&mut client, 1429, "add 'uncompressed' to --compression-algorithms");
     drop((client, server));
     assert_counted(&stage, Side::Server, "compression_not_offered");
 }
