@@ -54,6 +54,8 @@ pub struct Conversation {
     server_turn_begins: bool,
     /// A packet of the server wants an acknowledgement, and its last piece has not come.
     ack_wanted: bool,
+    /// An event that asks for an acknowledgement has passed: the ids behind it start anew.
+    ack_due: bool,
     /// The last command's bytes may still be arriving; its reply starts behind them.
     open_command: Option<u64>,
     commands_begun: u64,
@@ -107,6 +109,7 @@ impl Conversation {
             client_turn_begins: false,
             server_turn_begins: false,
             ack_wanted: false,
+            ack_due: false,
             open_command: None,
             commands_begun: 0,
             client_quits: false,
@@ -314,6 +317,10 @@ impl Conversation {
         self.server_received.packet = header.sequence_id.wrapping_add(1);
         let goes_on = std::mem::replace(&mut self.to_client_continues, header.continues());
         let mut plan = Plan { sequence_id: 0, starts_frame: false, ends_frame: false };
+        if std::mem::take(&mut self.ack_due) {
+            // Only now: the event itself may have begun a frame, whose id still counted on.
+            self.client_send = semi_sync::ids_after_ack(self.client_framed);
+        }
         if !goes_on {
             plan.starts_frame = self.turn_to_server(header);
             if let Some(oldest) = self.in_flight.front_mut() {
@@ -338,7 +345,7 @@ impl Conversation {
         self.client_send.packet = self.client_send.packet.wrapping_add(1);
         if semi_sync_turn {
             self.ack_wanted = false;
-            self.client_send = semi_sync::ids_after_ack(self.client_framed);
+            self.ack_due = true;
         }
         plan
     }

@@ -121,7 +121,9 @@ fn probe(address: (&str, u16), manner: u32) {
             let mut packet = Vec::new();
             wire::packet::split(&login.build(), 1, &mut packet);
             socket.write_all(&packet).unwrap();
-            socket.read_exact(&mut greeting).unwrap();
+            // More data, a switch, or a refusal.
+            let mut answer = [0];
+            assert_eq!(socket.read(&mut answer).unwrap(), 1, "no answer to a login");
         }
         // Begins a login and breaks off.
         _ => {

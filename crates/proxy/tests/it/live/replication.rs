@@ -130,6 +130,7 @@ fn a_replica_follows(kind: Kind, algorithms: &[Algorithm]) {
             let proxy = start_proxy(&pair.source, server);
             pair.follow(&proxy, client);
             pair.catch_up();
+            let sessions = proxy.counters().sessions();
             let acknowledged = pair.word("Rpl_semi_sync_source_yes_tx", "Rpl_semi_sync_master_yes_tx");
             let not_acknowledged = pair.word("Rpl_semi_sync_source_no_tx", "Rpl_semi_sync_master_no_tx");
             let before = [acknowledged, not_acknowledged].map(|name| pair.source_status(name));
@@ -146,13 +147,12 @@ fn a_replica_follows(kind: Kind, algorithms: &[Algorithm]) {
                     pair.status()
                 );
             }
-            let sessions = proxy.counters().sessions();
-            pair.replica.sql(pair.word("stop replica", "stop slave")).unwrap();
             assert_eq!(
                 proxy.counters().sessions(),
                 sessions,
                 "{client} to {server}: the replica reconnected"
             );
+            pair.replica.sql(pair.word("stop replica", "stop slave")).unwrap();
             proxy.stop();
         }
     }

@@ -448,6 +448,18 @@ mod semi_sync {
         assert_eq!(dialogue.server(2, &event(0, 10)).id, 1);
     }
 
+    /// A large row fills the frames before it, so that the flagged event begins one: that one still counts on.
+    #[test]
+    fn a_frame_that_begins_with_the_event_that_wants_an_ack_counts_on() {
+        let mut dialogue = Dialogue::framed(NONE);
+        dialogue.command(&[COM_BINLOG_DUMP]);
+        assert_eq!(dialogue.server(1, &event(0, 10)).frame, Some(1));
+        dialogue.server(2, &event(1, 10));
+        assert_eq!(dialogue.conversation.take_frame_id(Side::Client), 2);
+        dialogue.server(1, &event(0, 10));
+        assert_eq!(dialogue.conversation.take_frame_id(Side::Client), 0);
+    }
+
     #[test]
     fn a_plain_replica_expects_1_behind_its_ack() {
         let mut dialogue = Dialogue::plain(NONE);
