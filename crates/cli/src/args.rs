@@ -1,13 +1,13 @@
 //! All arguments, from which help, man pages and completions are made.
 //!
-//! Option names are MySQL's own where it has one. Not here: what they do.
+//! Not here: the proxy's own options (`settings`), what they do.
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
-use codec::{Algorithm, ZlibLevel, ZstdLevel};
 use lab::link::Link;
-use proxy::Address;
+
+use crate::settings::{ListenerSettings, ProcessSettings};
 
 /// Makes MySQL and MariaDB traffic smaller without making it slower.
 #[derive(Debug, Parser)]
@@ -21,6 +21,8 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Relay MySQL connections, compressing each leg as it allows.
     Proxy(Box<ProxyArgs>),
+    /// Check a config file without listening.
+    CheckConfig(CheckConfigArgs),
     /// Show on this machine, in about a minute, what compression gains and costs.
     Demo(DemoArgs),
     /// Write man pages or shell completions.
@@ -30,45 +32,24 @@ pub(crate) enum Command {
 /// Relay MySQL connections, compressing each leg as it allows.
 ///
 /// A client's compression is met by the rules of MySQL; towards the server the proxy asks for the best that it
-/// offers. The legs are independent. No credential is stored: authentication is relayed.
+/// offers. The legs are independent, in compression as in TLS. No credential is stored: authentication is relayed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ProxyArgs {
-    /// Where clients connect: host:port, [ipv6]:port or unix:/path. Port 0 lets the system choose.
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) listen: Address,
-    /// The MySQL or MariaDB server; a name is looked up anew for each connection.
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) server: Address,
-    /// What clients may use; without 'uncompressed' a client that can't compress is refused.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "zstd,zlib,uncompressed")]
-    pub(crate) protocol_compression_algorithms: Vec<Algorithm>,
-    /// What to ask the server for: 'auto' (zstd, else zlib, else none), or a list in order of wish.
-    #[arg(long, value_name = "LIST", default_value = "auto", value_parser = parse_wishes)]
-    pub(crate) compression_algorithms: Wishes,
-    /// zstd level towards the server: asked of it, and used by the proxy itself (1-22).
-    #[arg(long, value_name = "N", default_value_t = ZstdLevel::DEFAULT)]
-    pub(crate) zstd_compression_level: ZstdLevel,
-    /// Highest zstd level that a client may cost; a higher wish is accepted and capped (1-22).
-    #[arg(long, value_name = "N", default_value_t = ZstdLevel::DEFAULT)]
-    pub(crate) zstd_compression_level_max: ZstdLevel,
-    /// zlib level of the proxy's own frames, in libdeflate's counting (1-12).
-    #[arg(long, value_name = "N", default_value_t = ZlibLevel::DEFAULT)]
-    pub(crate) zlib_compression_level: ZlibLevel,
-    /// Threads that serve sessions [default: one per available CPU].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) workers: Option<u16>,
-    /// Seconds for a client's login. Keep it below the server's connect_timeout.
-    #[arg(long, value_name = "SECONDS", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) login_timeout: u64,
-    /// Longest silence, in seconds, in the middle of a client's packet.
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) net_read_timeout: u64,
-    /// Memory for packets and frames that are larger than an ordinary buffer, in MiB (at least 32).
-    #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(32..))]
-    pub(crate) buffer_memory: u32,
-    /// Log lines to write: error, warn, info or debug.
-    #[arg(long, value_name = "LEVEL", default_value = "info")]
-    pub(crate) log_level: tracing::Level,
+    /// Settings by the same names, and several listeners; what is given on the command line wins.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Listener and server")]
+    pub(crate) listener: ListenerSettings,
+    #[command(flatten, next_help_heading = "Process")]
+    pub(crate) process: ProcessSettings,
+}
+
+/// Check a config file as `wirepress proxy --config` would, certificates included, without listening.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckConfigArgs {
+    /// The config file.
+    #[arg(value_name = "FILE")]
+    pub(crate) config: PathBuf,
 }
 
 /// Show on this machine, in about a minute, what compression gains and costs.
@@ -119,17 +100,6 @@ pub(crate) enum Generated {
         /// bash, zsh, fish, elvish or powershell.
         shell: clap_complete::Shell,
     },
-}
-
-/// What the server leg asks for, in order of wish.
-#[derive(Debug, Clone)]
-pub(crate) struct Wishes(pub(crate) Vec<Algorithm>);
-
-fn parse_wishes(text: &str) -> Result<Wishes, codec::UnknownAlgorithm> {
-    if text.eq_ignore_ascii_case("auto") {
-        return Ok(Wishes(Algorithm::ALL.to_vec()));
-    }
-    text.split(',').map(str::parse).collect::<Result<_, _>>().map(Wishes)
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! The binary: arguments to one of the crates, nothing else.
 //!
-//! Exit codes: 0 fine, 1 failed, 64 bad arguments.
+//! Exit codes: 0 fine, 1 failed, 64 bad arguments or config.
 //! Not here: any behaviour; each subcommand has a file of its own.
 
 mod args;
+mod config_file;
 mod demo_command;
 mod generate;
 mod proxy_command;
+mod settings;
 
 use std::process::ExitCode;
 
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
     };
     let done = match args.command {
         Command::Demo(demo) => demo_command::run(demo),
+        Command::CheckConfig(check) => proxy_command::check(&check),
         Command::Proxy(proxy) => proxy_command::run(*proxy),
         Command::Generate(generate) => generate::run(&generate),
     };
@@ -35,13 +38,16 @@ fn main() -> ExitCode {
             {
                 eprintln!("wirepress: {error:#}");
             }
-            if error.is::<bench::demo::ServerUrlFault>() {
-                ExitCode::from(EXIT_USAGE)
-            } else {
-                ExitCode::FAILURE
-            }
+            if is_usage(&error) { ExitCode::from(EXIT_USAGE) } else { ExitCode::FAILURE }
         }
     }
+}
+
+/// Whether arguments or a config file are at fault.
+fn is_usage(error: &anyhow::Error) -> bool {
+    error.is::<bench::demo::ServerUrlFault>()
+        || error.is::<proxy_command::BadConfig>()
+        || matches!(error.downcast_ref(), Some(proxy::StartError::Tls(_)))
 }
 
 /// EX_USAGE of sysexits.h.

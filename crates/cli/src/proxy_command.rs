@@ -1,42 +1,46 @@
-//! `wirepress proxy`: runs a proxy until SIGINT or SIGTERM.
+//! `wirepress proxy`: runs a proxy until SIGINT or SIGTERM; `wirepress check-config`.
 //!
-//! Prints one line with the bound address to standard output; log lines go to standard error.
-//! Not here: the proxy itself (crate `proxy`).
+//! Prints one line for each listener, with its bound address, to standard output; log lines go to standard error.
+//! Not here: the proxy itself (crate `proxy`), what the settings mean (`settings`).
 
 use std::io::{IsTerminal, Write};
-use std::time::Duration;
 
-use anyhow::Context;
-use codec::AlgorithmSet;
-use proxy::{Config, Proxy};
+use anyhow::{Context, bail};
+use proxy::{Address, Config, ListenerConfig, Proxy};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::args::ProxyArgs;
+use crate::args::{CheckConfigArgs, ProxyArgs};
+use crate::config_file::ConfigFile;
+use crate::settings::ListenerSettings;
+
+/// Arguments or a config file that can't be used.
+#[derive(Debug)]
+pub(crate) struct BadConfig(anyhow::Error);
+
+impl std::fmt::Display for BadConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:#}", self.0)
+    }
+}
+
+impl std::error::Error for BadConfig {}
 
 /// Serves until told to stop.
 pub(crate) fn run(args: ProxyArgs) -> anyhow::Result<()> {
+    let (config, log_level) = settings(args).map_err(BadConfig)?;
     tracing_subscriber::fmt()
-        .with_max_level(args.log_level)
+        .with_max_level(log_level)
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         .with_target(false)
         .init();
-    let config = config(&args);
-    tracing::info!(
-        "client leg permits {}, zstd up to level {}; server leg asks for {}, zstd level {}",
-        config.permitted,
-        config.zstd_level_max,
-        config.server_algorithms.iter().map(|a| a.name()).collect::<Vec<_>>().join(","),
-        config.zstd_level,
-    );
-    tracing::warn!(
-        "TLS is taken out of the server's greeting: both legs are plain. Clients of MySQL 8 and 9 may need \
-         --get-server-public-key (drivers: allowPublicKeyRetrieval) on their first login"
-    );
-    let server = args.server;
+    config.listeners.iter().for_each(describe);
+    let servers: Vec<Address> = config.listeners.iter().map(|listener| listener.server.clone()).collect();
     let proxy = Proxy::start(config)?;
-    // Scripts wait for this line; who doesn't read it may close it.
-    drop(writeln!(std::io::stdout(), "listening on {}, server {server}", proxy.address()));
+    for (address, server) in proxy.addresses().iter().zip(servers) {
+        // Scripts wait for this line; who doesn't read it may close it.
+        drop(writeln!(std::io::stdout(), "listening on {address}, server {server}"));
+    }
     wait_for_signal().context("can't wait for signals")?;
     let counters = std::sync::Arc::clone(proxy.counters());
     proxy.stop();
@@ -44,19 +48,73 @@ pub(crate) fn run(args: ProxyArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn config(args: &ProxyArgs) -> Config {
-    let mut config = Config::new(args.listen.clone(), args.server.clone());
-    config.permitted = AlgorithmSet::of(&args.protocol_compression_algorithms);
-    config.server_algorithms.clone_from(&args.compression_algorithms.0);
-    config.zstd_level = args.zstd_compression_level;
-    config.zstd_level_max = args.zstd_compression_level_max;
-    config.zlib_level = args.zlib_compression_level;
-    config.workers = args.workers.map_or(config.workers, usize::from);
-    config.login_timeout = Duration::from_secs(args.login_timeout);
-    config.net_read_timeout = Duration::from_secs(args.net_read_timeout);
-    config.buffer_memory_max =
-        usize::try_from(args.buffer_memory).unwrap_or(usize::MAX).saturating_mul(1 << 20);
-    config
+/// Says what a config file would start, or what is wrong with it.
+pub(crate) fn check(args: &CheckConfigArgs) -> anyhow::Result<()> {
+    let config = ConfigFile::read(&args.config).and_then(|file| {
+        let listeners = file.listeners.into_iter().map(ListenerSettings::config).collect::<Result<_, _>>()?;
+        checked(file.proxy.config(listeners))
+    });
+    let config = config.map_err(BadConfig)?;
+    proxy::check(&config)?;
+    for listener in &config.listeners {
+        drop(writeln!(std::io::stdout(), "{} -> {}: fine", listener.listen, listener.server));
+    }
+    Ok(())
+}
+
+/// The config file's settings under those of the command line.
+fn settings(args: ProxyArgs) -> anyhow::Result<(Config, tracing::Level)> {
+    let file = args.config.as_deref().map(ConfigFile::read).transpose()?.unwrap_or_default();
+    let mut listeners = file.listeners;
+    if listeners.is_empty() {
+        listeners.push(args.listener);
+    } else {
+        if listeners.len() > 1 && args.listener.listen.is_some() {
+            bail!("--listen on the command line, and {} listeners in the config file", listeners.len());
+        }
+        listeners = listeners.into_iter().map(|it| it.overridden_by(args.listener.clone())).collect();
+    }
+    let process = file.proxy.overridden_by(args.process);
+    let listeners = listeners.into_iter().map(ListenerSettings::config).collect::<Result<_, _>>()?;
+    Ok((checked(process.config(listeners))?, process.log_level.unwrap_or(tracing::Level::INFO)))
+}
+
+/// What no single setting shows.
+fn checked(config: Config) -> anyhow::Result<Config> {
+    if config.listeners.is_empty() {
+        bail!("no listener is configured: add [[listener]] with listen and server");
+    }
+    for (index, listener) in config.listeners.iter().enumerate() {
+        let is_same = |other: &ListenerConfig| other.listen == listener.listen;
+        let any_port = matches!(listener.listen, Address::Tcp { port: 0, .. });
+        if !any_port && config.listeners.iter().take(index).any(is_same) {
+            bail!("two listeners have the address {}", listener.listen);
+        }
+    }
+    Ok(config)
+}
+
+fn describe(listener: &ListenerConfig) {
+    let tls = listener.tls.as_ref().map_or("off", |tls| tls.mode.name());
+    let wishes: Vec<_> = listener.server_algorithms.iter().map(|algorithm| algorithm.name()).collect();
+    tracing::info!(
+        "{}: client leg permits {}, zstd up to level {}, TLS {tls}; server leg to {} asks for {}, zstd level {}, \
+         TLS {}",
+        listener.listen,
+        listener.permitted,
+        listener.zstd_level_max,
+        listener.server,
+        wishes.join(","),
+        listener.zstd_level,
+        listener.server_tls.mode().name(),
+    );
+    if tls == "off" && matches!(listener.listen, Address::Tcp { .. }) {
+        tracing::warn!(
+            "{}: no certificate is given, so TLS is taken out of the server's greeting. Clients of MySQL 8 and 9 may \
+             need --get-server-public-key (drivers: allowPublicKeyRetrieval) on their first login",
+            listener.listen
+        );
+    }
 }
 
 fn wait_for_signal() -> std::io::Result<()> {

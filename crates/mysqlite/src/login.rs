@@ -50,7 +50,7 @@ pub(crate) fn login(
         server_version: SERVER_VERSION.as_bytes().to_vec(),
         thread_id: id,
         nonce: nonce.clone(),
-        capabilities: negotiate::offered(offered(), options.algorithms),
+        capabilities: negotiate::offered(offered(), options.algorithms, false),
         charset: CHARSET,
         status: status::AUTOCOMMIT,
         auth_plugin: options.method.name().as_bytes().to_vec(),
@@ -75,7 +75,7 @@ pub(crate) fn login(
     };
     let Login { capabilities, user, auth_response, database, auth_plugin, .. } = login;
     let user = String::from_utf8_lossy(&user).into_owned();
-    let proof = Proof { plugin: auth_plugin, response: auth_response };
+    let proof = Proof { plugin: auth_plugin, response: auth_response.to_vec() };
     if let Err(fault) = authenticate(connection, options, &user, host, proof, &nonce)? {
         send_fault(connection, &fault)?;
         return Ok(None);

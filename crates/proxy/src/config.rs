@@ -7,14 +7,30 @@ use std::time::Duration;
 use codec::{Algorithm, AlgorithmSet, ZlibLevel, ZstdLevel};
 
 use crate::Address;
+use crate::tls::{ListenerTls, ServerTls};
 
 /// Settings of a proxy.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Config {
+    /// At least one.
+    pub listeners: Vec<ListenerConfig>,
+    /// `--workers`: threads that serve sessions.
+    pub workers: usize,
+    /// Frames and packets that are larger than an ordinary buffer, all together, bytes.
+    pub buffer_memory_max: usize,
+}
+
+/// Settings of one listener and of what lies behind it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListenerConfig {
     /// Where clients connect.
     pub listen: Address,
     /// Where the server is.
     pub server: Address,
+    /// The client leg's TLS; `None` means that it isn't offered.
+    pub tls: Option<ListenerTls>,
+    /// The server leg's TLS.
+    pub server_tls: ServerTls,
     /// `--protocol-compression-algorithms`: what clients may use.
     pub permitted: AlgorithmSet,
     /// `--zstd-compression-level-max`: a client's higher level is accepted and capped.
@@ -25,8 +41,6 @@ pub struct Config {
     pub zstd_level: ZstdLevel,
     /// `--zlib-compression-level`: what the proxy packs with, on both legs.
     pub zlib_level: ZlibLevel,
-    /// `--workers`: threads that serve sessions.
-    pub workers: usize,
     /// Longest wait for a packet of the login. Below the default of the server's `connect_timeout`, 10 s, so that a
     /// silent client's handshake is ended before the server counts it as an error.
     pub login_timeout: Duration,
@@ -34,26 +48,41 @@ pub struct Config {
     pub net_read_timeout: Duration,
     /// Longest wait for the server's socket to accept.
     pub dial_timeout: Duration,
-    /// Frames and packets that are larger than an ordinary buffer, all together, bytes.
-    pub buffer_memory_max: usize,
 }
 
-impl Config {
+impl ListenerConfig {
     /// Defaults between `listen` and `server`.
     pub fn new(listen: Address, server: Address) -> Self {
         Self {
             listen,
             server,
+            tls: None,
+            server_tls: ServerTls::default(),
             permitted: AlgorithmSet::ALL,
             zstd_level_max: ZstdLevel::DEFAULT,
             server_algorithms: Algorithm::ALL.to_vec(),
             zstd_level: ZstdLevel::DEFAULT,
             zlib_level: ZlibLevel::DEFAULT,
-            workers: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             login_timeout: Duration::from_secs(8),
             net_read_timeout: Duration::from_secs(30),
             dial_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listeners: Vec::new(),
+            workers: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             buffer_memory_max: 256 << 20,
         }
+    }
+}
+
+impl From<ListenerConfig> for Config {
+    /// One listener, and defaults.
+    fn from(listener: ListenerConfig) -> Self {
+        Self { listeners: vec![listener], ..Self::default() }
     }
 }

@@ -76,9 +76,15 @@ pub enum Cause {
     /// Nothing came in time.
     #[error("nothing came for {0} s")]
     TimedOut(u64),
-    /// The client wants TLS, which this listener does not have.
-    #[error("it asks for TLS, which this listener does not offer")]
+    /// A TLS handshake failed.
+    #[error("TLS: {0}")]
+    Tls(io::Error),
+    /// One side wants TLS, which the other does not offer.
+    #[error("TLS is asked for and not offered")]
     TlsNotOffered,
+    /// The listener wants TLS, which the client did not use.
+    #[error("it does not use TLS, which this listener requires")]
+    TlsRequired,
 }
 
 impl Cause {
@@ -96,7 +102,9 @@ impl Cause {
             Self::CodecThreadFailed => "codec_thread_failed",
             Self::Stopping => "stopping",
             Self::TimedOut(_) => "timed_out",
+            Self::Tls(_) => "tls",
             Self::TlsNotOffered => "tls_not_offered",
+            Self::TlsRequired => "tls_required",
         }
     }
 }
@@ -107,6 +115,7 @@ const fn fault_name(fault: &Fault) -> &'static str {
         Fault::Body(codec::Fault::BodyLongerThanDeclared { .. }) => "body_longer_than_declared",
         Fault::Body(codec::Fault::BodyShorterThanDeclared { .. }) => "body_shorter_than_declared",
         Fault::Body(_) => "body_corrupt",
+        Fault::ClearPasswordRefused(_) => "clear_password_refused",
         Fault::GreetingVersionUnknown { .. } => "greeting_version_unknown",
         Fault::NotMySql { .. } => "not_mysql",
         Fault::LoginTooOld => "login_too_old",
@@ -137,7 +146,8 @@ impl SessionError {
                 return None;
             }
             (Cause::CompressionRefused(error), _) => return Some(error.clone()),
-            (Cause::Io(_), Side::Client) => return None,
+            (Cause::Io(_) | Cause::Tls(_), Side::Client) => return None,
+            (Cause::TlsRequired, _) => (SECURE_TRANSPORT_REQUIRED, b"HY000"),
             (Cause::Protocol(Fault::SequenceOutOfOrder { .. }), _) => (NET_PACKETS_OUT_OF_ORDER, b"08S01"),
             (Cause::Protocol(Fault::Body(_)), _) => (NET_UNCOMPRESS_ERROR, b"08S01"),
             (Cause::Protocol(Fault::PacketTooLarge { .. } | Fault::LoginTooLong { .. }), Side::Client) => {
@@ -165,9 +175,23 @@ impl SessionError {
     /// The cause, and what to do about it where that isn't plain.
     fn advice(&self) -> String {
         match &self.cause {
+            Cause::TlsNotOffered if self.side == Side::Server => {
+                "it does not offer TLS, which --ssl-mode of the proxy asks for".to_owned()
+            }
             Cause::TlsNotOffered => {
                 "TLS is not offered by this proxy; connect with --ssl-mode=DISABLED or without --ssl"
                     .to_owned()
+            }
+            Cause::TlsRequired => {
+                "connections without TLS are prohibited here (--tls required); connect with \
+                 --ssl-mode=REQUIRED or --ssl"
+                    .to_owned()
+            }
+            Cause::Protocol(Fault::ClearPasswordRefused(Side::Client)) => {
+                format!("{}; connect with --ssl-mode=REQUIRED or --ssl", self.cause)
+            }
+            Cause::Protocol(Fault::ClearPasswordRefused(Side::Server)) => {
+                format!("{}; --ssl-mode required of the proxy makes it so", self.cause)
             }
             Cause::CompressionNotOffered { .. } => {
                 format!("{}; add 'uncompressed' to --compression-algorithms of the proxy", self.cause)
@@ -192,6 +216,8 @@ const HANDSHAKE_ERROR: u16 = 1043;
 const SERVER_SHUTDOWN: u16 = 1053;
 /// ER_OUT_OF_RESOURCES.
 const OUT_OF_RESOURCES: u16 = 1041;
+/// ER_SECURE_TRANSPORT_REQUIRED.
+const SECURE_TRANSPORT_REQUIRED: u16 = 3159;
 /// ER_NET_PACKET_TOO_LARGE.
 const NET_PACKET_TOO_LARGE: u16 = 1153;
 /// ER_NET_PACKETS_OUT_OF_ORDER.
@@ -211,7 +237,7 @@ mod tests {
     #[test]
     fn no_error_has_a_number_that_belongs_to_clients() {
         let server = "db:3306".parse().unwrap();
-        let causes: [fn() -> Cause; 9] = [
+        let causes: [fn() -> Cause; 11] = [
             || Cause::BufferMemoryExhausted,
             || Cause::ClosedEarly,
             || Cause::CompressionNotOffered { wished: "zstd".to_owned() },
@@ -220,7 +246,9 @@ mod tests {
             || Cause::Rsa(""),
             || Cause::Stopping,
             || Cause::TimedOut(1),
+            || Cause::Tls(io::ErrorKind::InvalidData.into()),
             || Cause::TlsNotOffered,
+            || Cause::TlsRequired,
         ];
         for side in [Side::Client, Side::Server] {
             for phase in [Phase::Dial, Phase::Greeting, Phase::Login, Phase::Authentication, Phase::Command] {

@@ -22,11 +22,16 @@ mod error;
 mod leg;
 mod listener;
 mod relay;
+mod route;
 mod session;
+mod tls;
 mod worker;
 
 pub use address::{Address, BadAddress};
-pub use config::Config;
+pub use config::{Config, ListenerConfig};
 pub use counters::{Counters, FaultLabels, Traffic};
 pub use error::{Cause, Phase, SessionError};
-pub use listener::{Proxy, StartError};
+pub use listener::{Proxy, StartError, check};
+pub use tls::{
+    BadFingerprint, Fingerprint, ListenerTls, ServerTls, SslMode, TlsError, TlsMode, make_self_signed,
+};

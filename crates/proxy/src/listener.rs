@@ -1,4 +1,4 @@
-//! The listening socket, the workers behind it, and the way to stop them.
+//! The listening sockets, the workers behind it, and the way to stop them.
 //!
 //! Each accepted socket goes to the worker with the fewest sessions: with few, long-lived connections that is
 //! fairer than the kernel's own spreading.
@@ -18,24 +18,51 @@ use socket2::{Domain, Socket, Type};
 use tokio::net::lookup_host;
 
 use crate::budget::Budget;
-use crate::worker::{Accepted, Shared, Stop, WorkerHandle};
-use crate::{Address, Config, Counters, leg};
+use crate::route::Route;
+use crate::worker::{Accepted, AcceptedSocket, Shared, Stop, WorkerHandle};
+use crate::{Address, Config, Counters, TlsError, leg};
 
 /// A running proxy. Dropping it ends its sessions.
 pub struct Proxy {
-    address: Address,
+    addresses: Vec<Address>,
     counters: Arc<Counters>,
     stop: Arc<Stop>,
-    acceptor: Option<JoinHandle<()>>,
+    acceptors: Vec<JoinHandle<()>>,
+    workers: Vec<JoinHandle<()>>,
 }
 
 /// Why a proxy did not start.
 #[derive(Debug, thiserror::Error)]
-#[error("can't listen on {address}: {error}{advice}")]
-pub struct StartError {
-    address: Address,
-    error: io::Error,
-    advice: &'static str,
+#[non_exhaustive]
+pub enum StartError {
+    /// A listening socket can't be had.
+    #[error("can't listen on {address}: {error}{advice}")]
+    Listen {
+        /// Where.
+        address: Address,
+        /// Why.
+        error: io::Error,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// A thread can't be had.
+    #[error("can't start a thread: {0}")]
+    Thread(#[from] io::Error),
+    /// Certificates and keys can't be used.
+    #[error("{0}")]
+    Tls(#[from] TlsError),
+}
+
+impl StartError {
+    fn listen(address: &Address, error: io::Error) -> Self {
+        let advice = match error.kind() {
+            io::ErrorKind::AddrInUse => "; something listens there already, choose another --listen",
+            io::ErrorKind::PermissionDenied => "; ports below 1024 need a privilege, choose another --listen",
+            io::ErrorKind::AddrNotAvailable => "; this host does not have that address",
+            _ => "",
+        };
+        Self::Listen { address: address.clone(), error, advice }
+    }
 }
 
 enum Listener {
@@ -43,48 +70,63 @@ enum Listener {
     Unix(std::os::unix::net::UnixListener, PathBuf),
 }
 
+/// Whether a proxy could start from `config`, as far as files tell.
+pub fn check(config: &Config) -> Result<(), StartError> {
+    for listener in &config.listeners {
+        Route::new(listener.clone())?;
+    }
+    Ok(())
+}
+
 impl Proxy {
     /// Binds, and serves from threads of its own until stopped.
-    pub fn start(config: Config) -> Result<Self, StartError> {
-        let asked = config.listen.clone();
-        let failed = |error: io::Error| {
-            let advice = match error.kind() {
-                io::ErrorKind::AddrInUse => "; something listens there already, choose another --listen",
-                io::ErrorKind::PermissionDenied => {
-                    "; ports below 1024 need a privilege, choose another --listen"
-                }
-                io::ErrorKind::AddrNotAvailable => "; this host does not have that address",
-                _ => "",
-            };
-            StartError { address: asked.clone(), error, advice }
-        };
-        let (listener, address) = bind(&config.listen).map_err(failed)?;
+    pub fn start(config: impl Into<Config>) -> Result<Self, StartError> {
+        let config = config.into();
+        let mut bound = Vec::new();
+        for listener in config.listeners {
+            let route = Arc::new(Route::new(listener)?);
+            let asked = &route.config.listen;
+            let (listener, address) = bind(asked).map_err(|error| StartError::listen(asked, error))?;
+            bound.push((listener, address, route));
+        }
         let stop = Arc::<Stop>::default();
         let counters = Arc::<Counters>::default();
-        let worker_count = config.workers.max(1);
         let shared = Arc::new(Shared {
             budget: Budget::new(config.buffer_memory_max),
             counters: Arc::clone(&counters),
             own_key: Arc::default(),
             context_pool: Arc::default(),
             stop: Arc::clone(&stop),
-            config,
         });
-        let workers = (0..worker_count)
-            .map(|index| WorkerHandle::start(index, Arc::clone(&shared)))
-            .collect::<io::Result<Vec<_>>>()
-            .map_err(failed)?;
-        let stopping = Arc::clone(&stop);
-        let acceptor = std::thread::Builder::new()
-            .name("acceptor".to_owned())
-            .spawn(move || accept_until_stopped(&listener, workers, &stopping))
-            .map_err(failed)?;
-        Ok(Self { address, counters, stop, acceptor: Some(acceptor) })
+        let mut proxy =
+            Self { addresses: Vec::new(), counters, stop, acceptors: Vec::new(), workers: Vec::new() };
+        let mut handles = Vec::new();
+        for index in 0..config.workers.max(1) {
+            let (handle, thread) = WorkerHandle::start(index, Arc::clone(&shared))?;
+            handles.push(handle);
+            proxy.workers.push(thread);
+        }
+        let handles = Arc::new(handles);
+        for (listener, address, route) in bound {
+            proxy.addresses.push(address);
+            let (handles, stop) = (Arc::clone(&handles), Arc::clone(&proxy.stop));
+            let acceptor = std::thread::Builder::new()
+                .name("acceptor".to_owned())
+                .spawn(move || accept_until_stopped(&listener, &route, &handles, &stop))?;
+            proxy.acceptors.push(acceptor);
+        }
+        Ok(proxy)
     }
 
-    /// Where it listens; the port that the kernel chose if 0 was asked.
-    pub const fn address(&self) -> &Address {
-        &self.address
+    /// Where the first listener listens; the port that the kernel chose if 0 was asked.
+    pub fn address(&self) -> &Address {
+        // A configuration without a listener makes a proxy without an address.
+        self.addresses.first().unwrap_or(&NOWHERE)
+    }
+
+    /// Where the listeners listen, in the order of the configuration.
+    pub fn addresses(&self) -> &[Address] {
+        &self.addresses
     }
 
     /// What it has counted.
@@ -99,14 +141,19 @@ impl Proxy {
 
     fn end(&mut self) {
         self.stop.ask();
-        let Some(acceptor) = self.acceptor.take() else { return };
-        if let Err(error) = wake(&self.address) {
-            // Its thread ends with the next connection or with the process; nothing is lost.
-            tracing::warn!(%error, "the acceptor could not be woken");
-            return;
+        for (acceptor, address) in self.acceptors.drain(..).zip(&self.addresses) {
+            if let Err(error) = wake(address) {
+                // Its thread ends with the next connection or with the process; nothing is lost.
+                tracing::warn!(%error, "an acceptor could not be woken");
+                self.workers.clear();
+            } else if acceptor.join().is_err() {
+                tracing::error!("an acceptor died");
+            }
         }
-        if acceptor.join().is_err() {
-            tracing::error!("the acceptor died");
+        for worker in self.workers.drain(..) {
+            if worker.join().is_err() {
+                tracing::error!("a worker died");
+            }
         }
     }
 }
@@ -117,10 +164,10 @@ impl Drop for Proxy {
     }
 }
 
-fn accept_until_stopped(listener: &Listener, workers: Vec<WorkerHandle>, stop: &Stop) {
+fn accept_until_stopped(listener: &Listener, route: &Arc<Route>, workers: &[WorkerHandle], stop: &Stop) {
     while !stop.is_asked() {
         match listener.accept() {
-            Ok(accepted) => hand_over(accepted, &workers),
+            Ok(socket) => hand_over(Accepted { socket, route: Arc::clone(route) }, workers),
             // The client left before its turn.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
@@ -135,28 +182,22 @@ fn accept_until_stopped(listener: &Listener, workers: Vec<WorkerHandle>, stop: &
     {
         tracing::debug!(%error, "the socket file could not be removed");
     }
-    for WorkerHandle { accepted, thread, .. } in workers {
-        drop(accepted);
-        if thread.is_some_and(|thread| thread.join().is_err()) {
-            tracing::error!("a worker died");
-        }
-    }
 }
 
 impl Listener {
     /// Waits for a client. A plain blocking call on a thread of its own: its socket is then registered with its
     /// worker's runtime only.
-    fn accept(&self) -> io::Result<Accepted> {
+    fn accept(&self) -> io::Result<AcceptedSocket> {
         Ok(match self {
             Self::Tcp(listener) => {
                 let (stream, client) = listener.accept()?;
                 stream.set_nonblocking(true)?;
-                Accepted::Tcp(stream, client)
+                AcceptedSocket::Tcp(stream, client)
             }
             Self::Unix(listener, _) => {
                 let (stream, _) = listener.accept()?;
                 stream.set_nonblocking(true)?;
-                Accepted::Unix(stream)
+                AcceptedSocket::Unix(stream)
             }
         })
     }
@@ -225,6 +266,8 @@ fn remove_stale_socket(path: &PathBuf) -> io::Result<()> {
     Ok(())
 }
 
+/// What a proxy without listeners tells.
+static NOWHERE: Address = Address::Tcp { host: String::new(), port: 0 };
 /// As HAProxy and MySQL: bursts of reconnects after a failover are thousands.
 const BACKLOG: i32 = 4096;
 /// To our own socket it takes microseconds, unless the queue is full.

@@ -7,7 +7,8 @@ use std::time::Instant;
 use crate::connect::{Authenticated, Handshake};
 use crate::leg::Leg;
 use crate::relay::Relay;
-use crate::worker::{Accepted, Worker};
+use crate::route::Route;
+use crate::worker::{Accepted, AcceptedSocket, Worker};
 use crate::{Cause, Phase, SessionError, Traffic};
 
 /// Serves one client.
@@ -16,9 +17,10 @@ pub(crate) async fn serve(accepted: Accepted, worker: &Worker) {
     let counters = &worker.shared.counters;
     let open = counters.session_opened();
     let client = accepted.client();
+    let Accepted { socket, route } = accepted;
     let mut session = Session::default();
-    let ended = match client_leg(accepted) {
-        Ok(leg) => session.converse(leg, worker).await,
+    let ended = match client_leg(socket) {
+        Ok(leg) => session.converse(leg, &route, worker).await,
         Err(error) => Err(lost(error)),
     };
     open.carried(session.traffic);
@@ -35,23 +37,28 @@ struct Session {
     connection_id: u32,
     client_algorithm: &'static str,
     server_algorithm: &'static str,
+    /// TLS versions, empty without TLS.
+    client_tls: &'static str,
+    server_tls: &'static str,
     /// To the server, to the client.
     traffic: [Traffic; 2],
 }
 
 impl Session {
-    async fn converse(&mut self, client: Leg, worker: &Worker) -> Result<(), SessionError> {
+    async fn converse(&mut self, client: Leg, route: &Route, worker: &Worker) -> Result<(), SessionError> {
         let stop = &worker.shared.stop;
-        let Some(legs) = connect(client, worker).await? else { return Ok(()) };
+        let Some(legs) = connect(client, route, worker).await? else { return Ok(()) };
         self.connection_id = legs.thread_id;
         self.client_algorithm = legs.client.algorithm.name();
         self.server_algorithm = legs.server.algorithm.name();
-        let mut relay = Relay::new(legs, worker);
+        self.client_tls = legs.client.leg.tls_version();
+        self.server_tls = legs.server.leg.tls_version();
+        let mut relay = Relay::new(legs, route, worker);
         let ended = stop.unless_asked(relay.run()).await;
         let error = match &ended {
             Some(Ok(())) => None,
-            Some(Err(error)) => error.for_client(&worker.shared.config.server),
-            None => stopped(Phase::Command).for_client(&worker.shared.config.server),
+            Some(Err(error)) => error.for_client(&route.config.server),
+            None => stopped(Phase::Command).for_client(&route.config.server),
         };
         if let Some(error) = error
             && let Err(untold) = relay.tell_client(&error).await
@@ -73,6 +80,8 @@ impl Session {
                     connection_id = self.connection_id,
                     client_algorithm = self.client_algorithm,
                     server_algorithm = self.server_algorithm,
+                    client_tls = self.client_tls,
+                    server_tls = self.server_tls,
                     plain_len = sum(|traffic| traffic.plain_len),
                     client_leg_len = sum(|traffic| traffic.client_leg_len),
                     server_leg_len = sum(|traffic| traffic.server_leg_len),
@@ -99,28 +108,28 @@ impl Session {
 
 /// The connection phase; when it fails the client is told and the server's handshake is ended. `None` when the
 /// proxy stops.
-async fn connect(client: Leg, worker: &Worker) -> Result<Option<Authenticated>, SessionError> {
+async fn connect(client: Leg, route: &Route, worker: &Worker) -> Result<Option<Authenticated>, SessionError> {
     let shared = &worker.shared;
-    let mut handshake = Handshake::new(client, &shared.config);
-    match shared.stop.unless_asked(handshake.run(shared)).await {
+    let mut handshake = Handshake::new(client, &route.config);
+    match shared.stop.unless_asked(handshake.run(route, &shared.own_key)).await {
         Some(Ok(agreement)) => Ok(handshake.into_authenticated(agreement)),
         Some(Err(error)) => {
-            handshake.refuse(error.for_client(&shared.config.server), error.side).await;
+            handshake.refuse(error.for_client(&route.config.server), error.side).await;
             Err(error)
         }
         None => {
-            let told = stopped(handshake.phase).for_client(&shared.config.server);
+            let told = stopped(handshake.phase).for_client(&route.config.server);
             handshake.refuse(told, wire::Side::Client).await;
             Ok(None)
         }
     }
 }
 
-fn client_leg(accepted: Accepted) -> std::io::Result<Leg> {
-    Ok(match accepted {
+fn client_leg(socket: AcceptedSocket) -> std::io::Result<Leg> {
+    Ok(match socket {
         // Socket options come from the listening socket.
-        Accepted::Tcp(stream, _) => Leg::tcp(tokio::net::TcpStream::from_std(stream)?),
-        Accepted::Unix(stream) => Leg::unix(tokio::net::UnixStream::from_std(stream)?),
+        AcceptedSocket::Tcp(stream, _) => Leg::tcp(tokio::net::TcpStream::from_std(stream)?),
+        AcceptedSocket::Unix(stream) => Leg::unix(tokio::net::UnixStream::from_std(stream)?),
     })
 }
 

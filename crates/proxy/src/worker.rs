@@ -18,11 +18,11 @@ use crate::budget::Budget;
 use crate::buffer::SpareBuffers;
 use crate::codec_threads::ContextPool;
 use crate::connect::rsa::OwnKey;
-use crate::{Config, Counters, session};
+use crate::route::Route;
+use crate::{Counters, session};
 
 /// What all workers share.
 pub(crate) struct Shared {
-    pub(crate) config: Config,
     pub(crate) counters: Arc<Counters>,
     pub(crate) budget: Budget,
     pub(crate) own_key: Arc<OwnKey>,
@@ -74,8 +74,14 @@ pub(crate) struct Worker {
     pub(crate) spare: SpareBuffers,
 }
 
-/// An accepted socket on its way to a worker.
-pub(crate) enum Accepted {
+/// A client on its way to a worker.
+pub(crate) struct Accepted {
+    pub(crate) socket: AcceptedSocket,
+    pub(crate) route: Arc<Route>,
+}
+
+/// Its socket.
+pub(crate) enum AcceptedSocket {
     Tcp(std::net::TcpStream, std::net::SocketAddr),
     Unix(std::os::unix::net::UnixStream),
 }
@@ -83,9 +89,9 @@ pub(crate) enum Accepted {
 impl Accepted {
     /// The client's address, for the log.
     pub(crate) fn client(&self) -> String {
-        match self {
-            Self::Tcp(_, address) => address.to_string(),
-            Self::Unix(_) => "unix".to_owned(),
+        match &self.socket {
+            AcceptedSocket::Tcp(_, address) => address.to_string(),
+            AcceptedSocket::Unix(_) => "unix".to_owned(),
         }
     }
 }
@@ -95,12 +101,11 @@ pub(crate) struct WorkerHandle {
     pub(crate) accepted: mpsc::UnboundedSender<Accepted>,
     /// Sessions that this worker serves.
     pub(crate) load: Arc<AtomicUsize>,
-    pub(crate) thread: Option<JoinHandle<()>>,
 }
 
 impl WorkerHandle {
-    /// Starts a worker's thread.
-    pub(crate) fn start(index: usize, shared: Arc<Shared>) -> std::io::Result<Self> {
+    /// Starts a worker's thread, which ends when the last of its handles is gone and its sessions have ended.
+    pub(crate) fn start(index: usize, shared: Arc<Shared>) -> std::io::Result<(Self, JoinHandle<()>)> {
         let (accepted, queue) = mpsc::unbounded_channel();
         let load = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&load);
@@ -121,7 +126,7 @@ impl WorkerHandle {
             runtime.shutdown_background();
         })?;
         is_ready.recv().unwrap_or_else(|_| Err(std::io::ErrorKind::Other.into()))?;
-        Ok(Self { accepted, load, thread: Some(thread) })
+        Ok((Self { accepted, load }, thread))
     }
 }
 

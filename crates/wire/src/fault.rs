@@ -12,6 +12,9 @@ pub enum Fault {
     /// The packed body of a frame is wrong.
     #[error("compressed packet: {0}")]
     Body(#[from] codec::Fault),
+    /// A password in clear would cross a leg that is neither TLS nor a Unix socket.
+    #[error("a password in clear would cross the {0} leg, which is not TLS")]
+    ClearPasswordRefused(crate::Side),
     /// The greeting isn't protocol version 10.
     #[error("the greeting has protocol version {version}, only version 10 is spoken here")]
     GreetingVersionUnknown {

@@ -118,7 +118,7 @@ impl Client {
             max_packet_len: u32::try_from(PACKET_LEN_MAX).unwrap_or(u32::MAX),
             charset: UTF8MB4_GENERAL_CI,
             user: account.user.clone().into_bytes(),
-            auth_response: plugin.answer(password, &greeting.nonce),
+            auth_response: plugin.answer(password, &greeting.nonce).into(),
             database: (!account.database.is_empty()).then(|| account.database.clone().into_bytes()),
             auth_plugin: Some(plugin.name().to_vec()),
             attributes: None,

@@ -87,7 +87,7 @@ impl Client {
             max_packet_len: 1 << 30,
             charset: 255,
             user: wish.user.as_bytes().to_vec(),
-            auth_response: proof,
+            auth_response: proof.into(),
             database: wish.database.map(|name| name.as_bytes().to_vec()),
             auth_plugin: Some(wish.plugin.as_bytes().to_vec()),
             attributes: None,

@@ -1,9 +1,13 @@
 //! One leg during the connection phase: whole packets, never compressed.
 //!
 //! Invariants: a packet is at most `LOGIN_LEN_MAX`; buffers that may hold a password are wiped; ids count on
-//! from whatever the peer sent, so the legs may differ.
+//! from whatever the peer sent, so the legs may differ, by an SSLRequest for example.
 //! Not here: which packet follows which (`super`).
 
+use std::sync::Arc;
+
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{ClientConfig, ServerConfig};
 use wire::limits::LOGIN_LEN_MAX;
 use wire::{Fault, packet};
 use zeroize::Zeroizing;
@@ -59,6 +63,22 @@ impl Channel {
         let mut bytes = Zeroizing::new(Vec::with_capacity(packet::HEADER_LEN + payload.len()));
         self.next_id = packet::split(payload, self.next_id, &mut bytes);
         Ok(self.leg.write_all(&bytes).await?)
+    }
+
+    /// Goes on as a TLS server behind the client's SSLRequest. What came behind that is TLS already, never packets.
+    pub(crate) async fn accept_tls(&mut self, config: Arc<ServerConfig>) -> Result<(), Cause> {
+        let received = std::mem::take(&mut *self.received);
+        self.leg.accept_tls(config, received).await.map_err(Cause::Tls)
+    }
+
+    /// Goes on as a TLS client behind our own SSLRequest.
+    pub(crate) async fn connect_tls(
+        &mut self,
+        config: Arc<ClientConfig>,
+        name: ServerName<'static>,
+    ) -> Result<(), Cause> {
+        let received = std::mem::take(&mut *self.received);
+        self.leg.connect_tls(config, name, received).await.map_err(Cause::Tls)
     }
 
     /// The leg, and what the peer has sent beyond the connection phase.

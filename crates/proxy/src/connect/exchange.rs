@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use wire::Side;
-use wire::connect::auth::{Exchange, MORE_DATA, Step};
+use wire::connect::auth::{Exchange, MORE_DATA, Security, Step};
 use wire::response::ErrPacket;
 use zeroize::Zeroizing;
 
@@ -49,7 +49,7 @@ pub(crate) async fn run(
                 return Ok(Some(ErrPacket::parse(&payload).map_err(|fault| failed(fault.into()))?));
             }
             Step::AskServerForKey { request, masked_password: masked } => {
-                if !exchange.client_secure() {
+                if exchange.client() == Security::Plain {
                     tracing::warn!(
                         "a client sent its password in clear over TCP, as some do where TLS is not offered"
                     );

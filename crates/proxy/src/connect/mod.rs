@@ -3,8 +3,9 @@
 //! ```text
 //! client                       wirepress                          server
 //!                              dial                       ->
-//!        <- greeting, our compression bits, no TLS   <-  greeting
-//!  login -> client leg's algorithm; server leg's bits     ->
+//!        <- greeting, our compression and TLS bits   <-  greeting
+//!  [SSLRequest, TLS]
+//!  login -> client leg's algorithm; server leg's bits     -> [SSLRequest, TLS] login
 //!        <- authentication, translated if need be        <->
 //!        <- OK                                       <-  OK          only now may a relay start
 //! ```
@@ -17,13 +18,15 @@ pub(crate) mod exchange;
 mod farewell;
 pub(crate) mod rsa;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use codec::Algorithm;
 use tokio::time::timeout;
-use wire::connect::auth::Exchange;
+use tokio_rustls::rustls::{ClientConfig, ServerConfig};
+use wire::connect::auth::{Begin, Exchange, Security};
 use wire::connect::greeting::{self, FirstPacket, Greeting};
-use wire::connect::login::{self, ClientHello, Login};
+use wire::connect::login::{self, ClientHello, Login, ServerLeg};
 use wire::connect::negotiate;
 use wire::response::ErrPacket;
 use wire::{Capabilities, Side};
@@ -31,10 +34,11 @@ use zeroize::Zeroizing;
 
 pub(crate) use channel::Channel;
 use exchange::Packets;
+use rsa::OwnKey;
 
 use crate::leg::Leg;
-use crate::worker::Shared;
-use crate::{Cause, Config, Phase, SessionError};
+use crate::route::Route;
+use crate::{Cause, ListenerConfig, Phase, SessionError};
 
 /// Two legs behind a successful login: the only thing that a relay starts from.
 pub(crate) struct Authenticated {
@@ -68,39 +72,59 @@ pub(crate) struct Handshake {
 }
 
 impl Handshake {
-    pub(crate) fn new(client: Leg, config: &Config) -> Self {
+    pub(crate) fn new(client: Leg, config: &ListenerConfig) -> Self {
         let client = Channel::new(client, login::foreign_protocol);
         Self { client, server: None, phase: Phase::Dial, login_timeout: config.login_timeout }
     }
 
     /// Everything from the dial to the server's OK.
-    pub(crate) async fn run(&mut self, shared: &Shared) -> Result<Agreement, SessionError> {
-        let config = &shared.config;
+    pub(crate) async fn run(
+        &mut self,
+        route: &Route,
+        own_key: &Arc<OwnKey>,
+    ) -> Result<Agreement, SessionError> {
+        let config = &route.config;
         let (greeting, payload) = self.greet(config).await?;
-        let offered = negotiate::offered(greeting.capabilities, config.permitted);
+        let tls = route.tls();
+        let offered = negotiate::offered(greeting.capabilities, config.permitted, tls.is_some());
         let mut rewritten = payload.to_vec();
         greeting::replace_capabilities(&mut rewritten, offered).map_err(at(Side::Server, Phase::Greeting))?;
         self.client.write(&rewritten).await.map_err(on(Side::Client, Phase::Greeting))?;
 
         self.phase = Phase::Login;
-        let login_payload = self.login().await?;
+        let login_payload = self.login(tls, route.requires_tls()).await?;
         let login = Login::parse(&login_payload).map_err(at(Side::Client, Phase::Login))?;
         let client_leg = negotiate::client_leg(&login, config.permitted)
             .map_err(|error| on(Side::Client, Phase::Login)(Cause::CompressionRefused(error)))?;
         let server_algorithm = self.server_algorithm(&greeting, config)?;
 
-        let requested = negotiate::requested(login.capabilities, server_algorithm);
+        let server_tls = route.server_tls(greeting.capabilities).map_err(on(Side::Server, Phase::Login))?;
+        let plugin = login.auth_plugin.clone().unwrap_or_else(|| greeting.auth_plugin.clone());
+        let client_security = self.client.leg.security();
+        let server_security = match &server_tls {
+            Some(_) => Security::Tls,
+            None => self.server.as_ref().map_or(Security::Plain, |server| server.leg.security()),
+        };
+        let mut exchange = Exchange::new(client_security, server_security, plugin, greeting.nonce.clone());
+        let begin = exchange.begin().map_err(at(Side::Client, Phase::Login))?;
+
         let level = (server_algorithm == Algorithm::Zstd).then_some(config.zstd_level.get());
-        let for_server = Login::for_server_leg(&login_payload, requested, level);
+        let for_server = ServerLeg {
+            capabilities: negotiate::requested(login.capabilities, server_algorithm, server_tls.is_some()),
+            zstd_level: level,
+            asks_for_switch: begin == Begin::AskForSwitch,
+            attributes: &[],
+        };
+        if let Some(tls) = server_tls {
+            self.start_server_tls(&login::ssl_request(&login_payload, for_server.capabilities), tls, route)
+                .await?;
+        }
+        let for_server = Login::for_server_leg(&login_payload, &for_server);
         let for_server = Zeroizing::new(for_server.map_err(at(Side::Client, Phase::Login))?);
         self.phase = Phase::Authentication;
         self.write(Side::Server, &for_server).await?;
 
-        let plugin = login.auth_plugin.clone().unwrap_or_else(|| greeting.auth_plugin.clone());
-        let server_secure = self.server.as_ref().is_some_and(|server| server.leg.is_secure());
-        let mut exchange =
-            Exchange::new(self.client.leg.is_secure(), server_secure, plugin, greeting.nonce.clone());
-        if let Some(error) = exchange::run(&mut exchange, self, &shared.own_key).await? {
+        if let Some(error) = exchange::run(&mut exchange, self, own_key).await? {
             return Err(on(Side::Server, Phase::Authentication)(Cause::Refused(error)));
         }
         Ok(Agreement {
@@ -122,7 +146,10 @@ impl Handshake {
     }
 
     /// Dials, and reads the server's first packet. A refusal is passed on.
-    async fn greet(&mut self, config: &Config) -> Result<(Greeting, Zeroizing<Vec<u8>>), SessionError> {
+    async fn greet(
+        &mut self,
+        config: &ListenerConfig,
+    ) -> Result<(Greeting, Zeroizing<Vec<u8>>), SessionError> {
         let leg = Leg::dial(&config.server, config.dial_timeout).await;
         let leg = leg.map_err(|error| on(Side::Server, Phase::Dial)(error.into()))?;
         self.phase = Phase::Greeting;
@@ -139,16 +166,52 @@ impl Handshake {
         }
     }
 
-    async fn login(&mut self) -> Result<Zeroizing<Vec<u8>>, SessionError> {
-        let payload = limited(self.login_timeout, self.client.read()).await;
-        let payload = payload.map_err(on(Side::Client, Phase::Login))?;
-        match ClientHello::parse(&payload).map_err(at(Side::Client, Phase::Login))? {
-            ClientHello::Login(_) => Ok(payload),
-            ClientHello::SslRequest(_) => Err(on(Side::Client, Phase::Login)(Cause::TlsNotOffered)),
+    /// The client's login, behind TLS if it asks for it.
+    async fn login(
+        &mut self,
+        tls: Option<Arc<ServerConfig>>,
+        requires_tls: bool,
+    ) -> Result<Zeroizing<Vec<u8>>, SessionError> {
+        let failed = on(Side::Client, Phase::Login);
+        let malformed = at(Side::Client, Phase::Login);
+        let first = limited(self.login_timeout, self.client.read()).await.map_err(&failed)?;
+        let payload = match (ClientHello::parse(&first).map_err(&malformed)?, tls) {
+            (ClientHello::Login(_), _) => first,
+            (ClientHello::SslRequest(_), None) => return Err(failed(Cause::TlsNotOffered)),
+            (ClientHello::SslRequest(_), Some(tls)) => {
+                limited(self.login_timeout, self.client.accept_tls(tls)).await.map_err(&failed)?;
+                let mut login = limited(self.login_timeout, self.client.read()).await.map_err(&failed)?;
+                login::apply_ssl_request(&first, &mut login);
+                login
+            }
+        };
+        if requires_tls && self.client.leg.security() == Security::Plain {
+            return Err(failed(Cause::TlsRequired));
         }
+        Ok(payload)
     }
 
-    fn server_algorithm(&self, greeting: &Greeting, config: &Config) -> Result<Algorithm, SessionError> {
+    async fn start_server_tls(
+        &mut self,
+        ssl_request: &[u8],
+        tls: Arc<ClientConfig>,
+        route: &Route,
+    ) -> Result<(), SessionError> {
+        let failed = on(Side::Server, Phase::Login);
+        let name = route.server_name().map_err(&failed)?;
+        let server = self.server.as_mut().ok_or_else(|| failed(Cause::ClosedEarly))?;
+        let started = limited(self.login_timeout, async {
+            server.write(ssl_request).await?;
+            server.connect_tls(tls, name).await
+        });
+        started.await.map_err(failed)
+    }
+
+    fn server_algorithm(
+        &self,
+        greeting: &Greeting,
+        config: &ListenerConfig,
+    ) -> Result<Algorithm, SessionError> {
         negotiate::server_leg(greeting.capabilities, &config.server_algorithms).ok_or_else(|| {
             let names: Vec<_> = config.server_algorithms.iter().map(|algorithm| algorithm.name()).collect();
             on(Side::Server, Phase::Login)(Cause::CompressionNotOffered { wished: names.join(",") })

@@ -10,13 +10,13 @@ use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 
 use tokio::time::timeout;
-use wire::connect::auth::Exchange;
+use wire::connect::auth::{Begin, Exchange};
 use wire::connect::change_user;
-use wire::{Direction, Side};
+use wire::{Direction, Fault, Side};
 use zeroize::Zeroizing;
 
+use super::Relay;
 use super::half_pipe::HalfPipe;
-use super::{Relay, append};
 use crate::connect::exchange::{self, Packets};
 use crate::leg::Leg;
 use crate::worker::Worker;
@@ -34,13 +34,21 @@ impl Relay<'_> {
     /// Carries the command and its exchange to the server's OK or ERR.
     pub(super) async fn change_user(&mut self) -> Result<(), SessionError> {
         let own_key = std::sync::Arc::clone(&self.worker.shared.own_key);
-        let (client_secure, server_secure) = (self.client.is_secure(), self.server.is_secure());
+        let (client_security, server_security) = (self.client.security(), self.server.security());
         let nonce = self.nonce.clone();
         let mut turns = Turns { relay: self, client_ids: (0, 0), server_ids: (0, 0) };
         let command = turns.read(Side::Client).await?;
         let plugin = change_user::auth_plugin(&command).unwrap_or_default().to_vec();
-        turns.write(Side::Server, &command).await?;
-        let mut exchange = Exchange::new(client_secure, server_secure, plugin, nonce);
+        let mut exchange = Exchange::new(client_security, server_security, plugin, nonce);
+        let malformed =
+            |fault: Fault| SessionError { side: Side::Client, phase: Phase::Command, cause: fault.into() };
+        match exchange.begin().map_err(malformed)? {
+            Begin::Forward => turns.write(Side::Server, &command).await?,
+            Begin::AskForSwitch => {
+                let asking = change_user::ask_for_switch(&command).map_err(malformed)?;
+                turns.write(Side::Server, &asking).await?;
+            }
+        }
         // After a refusal the server closes, or lets the session go on as it was: it says which.
         exchange::run(&mut exchange, &mut turns, &own_key).await.map(drop)
     }
@@ -48,7 +56,7 @@ impl Relay<'_> {
 
 impl Packets for Turns<'_, '_> {
     async fn read(&mut self, side: Side) -> Result<Zeroizing<Vec<u8>>, SessionError> {
-        let limit = self.relay.worker.shared.config.net_read_timeout;
+        let limit = self.relay.route.config.net_read_timeout;
         let read = timeout(limit, poll_fn(|cx| self.poll_packet(cx, side))).await;
         read.unwrap_or_else(|_| {
             Err(SessionError { side, phase: Phase::Command, cause: Cause::TimedOut(limit.as_secs()) })
@@ -72,7 +80,7 @@ impl Packets for Turns<'_, '_> {
             Side::Client => (&mut self.client_ids, &mut self.relay.to_client, Direction::ToClient),
             Side::Server => (&mut self.server_ids, &mut self.relay.to_server, Direction::ToServer),
         };
-        append(half, side, *ids, payload, self.relay.worker)?;
+        half.append_own(*ids, payload, self.relay.worker)?;
         *ids = (ids.0.wrapping_add(1), ids.1.wrapping_add(1));
         self.relay.deliver(direction).await
     }

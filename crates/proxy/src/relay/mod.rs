@@ -22,12 +22,14 @@ use half_pipe::{HalfPipe, Rest, framed};
 use packer::Packer;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use unpacker::Unpacker;
+use wire::connect::auth::Exchange;
 use wire::conversation::Conversation;
 use wire::response::ErrPacket;
 use wire::{Direction, Side};
 
 use crate::connect::{Authenticated, FramedLeg};
 use crate::leg::Leg;
+use crate::route::Route;
 use crate::worker::Worker;
 use crate::{Cause, Phase, SessionError, Traffic};
 
@@ -38,6 +40,7 @@ pub(crate) struct Relay<'a> {
     to_server: HalfPipe,
     to_client: HalfPipe,
     conversation: Conversation,
+    route: &'a Route,
     worker: &'a Worker,
     nonce: Vec<u8>,
     /// Bytes that the legs had carried when the relay began: received and sent, client's and server's.
@@ -62,7 +65,7 @@ enum Event {
 }
 
 impl<'a> Relay<'a> {
-    pub(crate) fn new(legs: Authenticated, worker: &'a Worker) -> Self {
+    pub(crate) fn new(legs: Authenticated, route: &'a Route, worker: &'a Worker) -> Self {
         let Authenticated { client, server, agreed, client_packet_len_max, nonce, .. } = legs;
         let login_lens = [&client.leg, &server.leg].map(|leg| [leg.received_len, leg.sent_len]);
         let [[client_received, client_sent], [server_received, server_sent]] = login_lens;
@@ -85,7 +88,7 @@ impl<'a> Relay<'a> {
         );
         to_server.feed(&client.received, worker);
         to_client.feed(&server.received, worker);
-        if !(client.leg.is_secure() && server.leg.is_secure()) {
+        if !Exchange::passes_untouched(client.leg.security(), server.leg.security()) {
             to_server.stop_at_change_user();
         }
         Self {
@@ -94,6 +97,7 @@ impl<'a> Relay<'a> {
             server: server.leg,
             to_server,
             to_client,
+            route,
             worker,
             nonce,
             login_lens: [client_received, client_sent, server_received, server_sent],
@@ -168,7 +172,7 @@ impl<'a> Relay<'a> {
             self.stall = None;
             return Poll::Pending;
         };
-        let limit = self.worker.shared.config.net_read_timeout;
+        let limit = self.route.config.net_read_timeout;
         let stall = match &mut self.stall {
             Some(stall) if stall.side == side && stall.received_len == received_len => stall,
             slot => {
@@ -221,7 +225,7 @@ impl<'a> Relay<'a> {
             })
             .await?;
             let ids = self.to_client.unsent_ids().unwrap_or_else(|| self.conversation.error_ids());
-            self.append_to_client(ids, &error.build())?;
+            self.to_client.append_own(ids, &error.build(), self.worker)?;
             self.deliver(Direction::ToClient).await
         };
         // One that doesn't read holds up neither the session's end nor the proxy's.
@@ -240,17 +244,13 @@ impl<'a> Relay<'a> {
     /// What was carried since the login: to the server, to the client.
     pub(crate) fn traffic(&self) -> [Traffic; 2] {
         let [client_received, client_sent, server_received, server_sent] = self.login_lens;
-        let mut to_server = self.to_server.traffic;
+        let mut to_server = self.to_server.traffic();
         to_server.client_leg_len = self.client.received_len - client_received;
         to_server.server_leg_len = self.server.sent_len - server_sent;
-        let mut to_client = self.to_client.traffic;
+        let mut to_client = self.to_client.traffic();
         to_client.client_leg_len = self.client.sent_len - client_sent;
         to_client.server_leg_len = self.server.received_len - server_received;
         [to_server, to_client]
-    }
-
-    fn append_to_client(&mut self, ids: (u8, u8), payload: &[u8]) -> Result<(), SessionError> {
-        append(&mut self.to_client, Side::Client, ids, payload, self.worker)
     }
 
     async fn deliver(&mut self, direction: Direction) -> Result<(), SessionError> {
@@ -260,27 +260,6 @@ impl<'a> Relay<'a> {
             Direction::ToClient => (to_client, client),
         };
         poll_fn(|cx| half.poll_deliver(cx, destination, worker)).await
-    }
-}
-
-/// Appends a packet of the proxy's own to what a half-pipe delivers to `side`.
-fn append(
-    half: &mut HalfPipe,
-    side: Side,
-    ids: (u8, u8),
-    payload: &[u8],
-    worker: &Worker,
-) -> Result<(), SessionError> {
-    match &mut half.packer {
-        Some(packer) => packer.append_own(ids, payload, worker).map_err(|cause| SessionError {
-            side,
-            phase: Phase::Command,
-            cause,
-        }),
-        None => {
-            half.append_own(ids.0, payload, worker);
-            Ok(())
-        }
     }
 }
 

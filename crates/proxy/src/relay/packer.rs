@@ -183,15 +183,15 @@ impl Packer {
                 self.output
                     .appending(frame::HEADER_LEN, &pass.worker.spare)
                     .extend_from_slice(&header.build());
-                pass.traffic.frames_stored += 1;
+                pass.inner.traffic.frames_stored += 1;
             }
-            let len = pass.inner.len().min(stored.left);
+            let len = pass.inner.bytes.len().min(stored.left);
             if len == 0 {
                 return passed_len;
             }
-            let bytes = pass.inner.waiting().get(..len).unwrap_or_default();
+            let bytes = pass.inner.bytes.waiting().get(..len).unwrap_or_default();
             self.output.appending(len, &pass.worker.spare).extend_from_slice(bytes);
-            pass.inner.consume(len);
+            pass.inner.bytes.consume(len);
             stored.left -= len;
             passed_len += len;
         }
@@ -224,7 +224,7 @@ impl Packer {
             self.reservation = reservation;
         }
         let body = self.body.take();
-        let plain = pass.inner.waiting().get(..len).unwrap_or_default();
+        let plain = pass.inner.bytes.waiting().get(..len).unwrap_or_default();
         let algorithm = if self.must_be_stored(len) { Algorithm::Uncompressed } else { self.algorithm };
         if let Some(body) = body.filter(|body| self.may_forward(body, plain, pass)) {
             let header =
@@ -232,22 +232,22 @@ impl Packer {
             let output = self.output.appending(frame::HEADER_LEN + body.len(), &pass.worker.spare);
             output.extend_from_slice(&header.build());
             output.extend_from_slice(&body);
-            pass.traffic.frames_forwarded += 1;
+            pass.inner.traffic.frames_forwarded += 1;
         } else if len <= codec::plain_bytes_per_ms(algorithm, self.level) {
             let output = self.output.appending(frame::HEADER_LEN + len, &pass.worker.spare);
             let mut contexts = pass.worker.contexts.borrow_mut();
             let id = self.frame_ids[0];
             let packed = frame::encode(&mut contexts, algorithm, self.level, id, plain, output);
             if packed.map_err(Cause::Protocol)? {
-                pass.traffic.frames_packed += 1;
+                pass.inner.traffic.frames_packed += 1;
             } else {
-                pass.traffic.frames_stored += 1;
+                pass.inner.traffic.frames_stored += 1;
             }
-            *pass.worked_len += len;
+            pass.inner.worked_len += len;
         } else {
             let (level, ids) = (self.level, self.frame_ids);
             // A large packet is alone in the buffer, whose memory then moves instead of being copied.
-            let plain = if len == pass.inner.len() { pass.inner.take() } else { plain.to_vec() };
+            let plain = if len == pass.inner.bytes.len() { pass.inner.bytes.take() } else { plain.to_vec() };
             let job = pass
                 .worker
                 .shared
@@ -255,7 +255,7 @@ impl Packer {
                 .run(move |contexts| encode_large(contexts, algorithm, level, ids, &plain));
             self.job = Some(job);
         }
-        pass.inner.consume(len);
+        pass.inner.bytes.consume(len);
         Ok(())
     }
 
@@ -300,7 +300,7 @@ impl Packer {
 
     /// Whether the peer's `body`, found to hold `plain`, is a frame that we might have made.
     fn may_forward(&self, body: &[u8], plain: &[u8], pass: &Pass<'_>) -> bool {
-        plain.len() == pass.inner.len()
+        plain.len() == pass.inner.bytes.len()
             && !self.renumbered
             && (COMPRESS_LEN_MIN..=FRAME_LEN_MAX).contains(&plain.len())
             && body.len() < plain.len()
@@ -320,12 +320,19 @@ impl Packer {
 
 /// What a packer works with while it handles one direction's bytes.
 pub(super) struct Pass<'a> {
-    pub(super) inner: &'a mut Buffer,
+    pub(super) inner: &'a mut Inner,
     pub(super) conversation: &'a mut Conversation,
     pub(super) worker: &'a Worker,
-    pub(super) traffic: &'a mut Traffic,
+}
+
+/// A direction's packets, and what became of them.
+#[derive(Default)]
+pub(super) struct Inner {
+    /// Packets, as on a plain leg.
+    pub(super) bytes: Buffer,
+    pub(super) traffic: Traffic,
     /// Bytes of codec work done on this thread since the last pause.
-    pub(super) worked_len: &'a mut usize,
+    pub(super) worked_len: usize,
 }
 
 fn encode_large(

@@ -7,7 +7,7 @@
 
 use codec::Algorithm;
 use lab::peer::{Listener, Peer};
-use proxy::{Address, Config, Proxy};
+use proxy::{Address, Config, ListenerConfig, Proxy};
 use tempfile::TempDir;
 use wire::connect::{Greeting, Login};
 use wire::{Capabilities, connect::greeting::FirstPacket, packet};
@@ -56,7 +56,11 @@ impl Stage {
         Self::with(transport, |config| config.server_algorithms = vec![algorithm])
     }
 
-    pub(crate) fn with(transport: Transport, set: impl FnOnce(&mut Config)) -> Self {
+    pub(crate) fn with(transport: Transport, set: impl FnOnce(&mut ListenerConfig)) -> Self {
+        Self::with_config(transport, |config| set(&mut config.listeners[0]))
+    }
+
+    pub(crate) fn with_config(transport: Transport, set: impl FnOnce(&mut Config)) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let (listener, listen) = match transport {
             Transport::Tcp => (Listener::tcp(), "127.0.0.1:0".to_owned()),
@@ -66,7 +70,7 @@ impl Stage {
         };
         let listener = listener.unwrap();
         let server: Address = listener.address().unwrap().parse().unwrap();
-        let mut config = Config::new(listen.parse().unwrap(), server);
+        let mut config = Config::from(ListenerConfig::new(listen.parse().unwrap(), server));
         config.workers = 1;
         set(&mut config);
         Self { proxy: Proxy::start(config).unwrap(), listener, _directory: directory }
@@ -156,7 +160,7 @@ pub(crate) fn login(algorithm: Algorithm) -> Login {
         max_packet_len: 1 << 24,
         charset: 45,
         user: b"tester".to_vec(),
-        auth_response: vec![9; 32],
+        auth_response: vec![9; 32].into(),
         auth_plugin: Some(b"caching_sha2_password".to_vec()),
         zstd_level,
         ..Login::default()

@@ -1,32 +1,44 @@
 //! The authentication exchange between two legs, followed and, where the legs differ, translated.
 //!
 //! ```text
-//! caching_sha2_password, full authentication (server: 01 04)
+//! caching_sha2_password, full authentication (server: 01 04), and sha256_password, whose request is 01
 //! server leg  client sends
 //! secure      password \0      passes as it is
 //! secure      02               gets OUR key, sends RSA(password xor nonce)   -> server: password \0
-//! plain TCP   password \0      -> server: 02, takes its key, RSA(password xor nonce)
-//! plain TCP   02, RSA(...)     passes as it is, the server's key included
+//! plain       password \0      -> server: 02, takes its key, RSA(password xor nonce)
+//! plain       02, RSA(...)     passes as it is, the server's key included
 //! ```
-//! A leg is secure for this plugin when it is TLS or a Unix socket. What the client sends should follow from its
-//! own leg, but doesn't always: MariaDB's Connector/C that prefers TLS, and Connector/Python's pure mode, send their
-//! password in clear even where TLS wasn't offered. So the packet decides. For `sha256_password` only TLS counts, so without TLS its legs never
-//! differ.
+//! For `caching_sha2_password` a leg is secure when it is TLS or a Unix socket, for `sha256_password` only with TLS.
+//! What the client sends should follow from its own leg, but doesn't always: MariaDB's Connector/C that prefers TLS,
+//! and Connector/Python's pure mode, send their password in clear even where TLS wasn't offered. So the packet
+//! decides. A client that begins with `sha256_password` has sent its password, or asked for a key, before the server
+//! said a word; where the legs differ the server is asked to begin anew ([`Begin::AskForSwitch`]).
 //!
-//! Invariants: a password exists only in the buffers handed to the caller for one step, which wipes them.
+//! Invariants: a password exists only in the buffers handed to the caller for one step, which wipes them;
+//! `mysql_clear_password` never crosses a plain leg.
 //! Source: MySQL `sql/auth/sha2_password.cc`, `sql-common/client_authentication.cc`.
 //! Not here: RSA itself (crate `proxy`, `connect::rsa`); answering a nonce (`scramble`).
 
 use super::scramble;
 use crate::response::{err, ok};
-use crate::{Fault, Reader};
+use crate::{Fault, Reader, Side};
+
+/// What protects the bytes of a leg.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Security {
+    /// TCP as it is.
+    Plain,
+    /// A Unix socket, which never leaves the host.
+    Socket,
+    /// TLS.
+    Tls,
+}
 
 /// Follows one exchange, at login or in COM_CHANGE_USER.
 #[derive(Debug)]
 pub struct Exchange {
-    /// Whether the client leg counts as secure, and the server leg.
-    client_secure: bool,
-    server_secure: bool,
+    client: Security,
+    server: Security,
     plugin: Vec<u8>,
     nonce: Vec<u8>,
     stage: Stage,
@@ -42,6 +54,16 @@ enum Stage {
     ServerKeyDue,
     /// The client has our key and sends its password encrypted.
     CiphertextDue,
+}
+
+/// What to do with the login or COM_CHANGE_USER that begins an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begin {
+    /// Pass its response on.
+    Forward,
+    /// Name [`NO_PLUGIN`] instead of the client's, with an empty response: the server then asks for its own by an
+    /// AuthSwitchRequest, which can be followed.
+    AskForSwitch,
 }
 
 /// What to do with a packet.
@@ -73,13 +95,51 @@ pub enum Step {
 
 impl Exchange {
     /// An exchange that starts with `plugin` and the greeting's `nonce`.
-    pub const fn new(client_secure: bool, server_secure: bool, plugin: Vec<u8>, nonce: Vec<u8>) -> Self {
-        Self { client_secure, server_secure, plugin, nonce, stage: Stage::Passing }
+    pub const fn new(client: Security, server: Security, plugin: Vec<u8>, nonce: Vec<u8>) -> Self {
+        Self { client, server, plugin, nonce, stage: Stage::Passing }
     }
 
-    /// Whether the client leg counts as secure.
-    pub const fn client_secure(&self) -> bool {
-        self.client_secure
+    /// What protects the client leg.
+    pub const fn client(&self) -> Security {
+        self.client
+    }
+
+    /// Whether legs like these never need a translation.
+    pub fn passes_untouched(client: Security, server: Security) -> bool {
+        client == server && client != Security::Plain
+    }
+
+    /// Takes the first response, which the login or COM_CHANGE_USER carries.
+    ///
+    /// Errors: `ClearPasswordRefused`.
+    pub fn begin(&self) -> Result<Begin, Fault> {
+        self.refuse_clear_password()?;
+        let differ = (self.client == Security::Tls) != (self.server == Security::Tls);
+        Ok(if self.plugin == SHA256 && differ { Begin::AskForSwitch } else { Begin::Forward })
+    }
+
+    /// Whether the plugin counts a leg as secure.
+    fn is_secure(&self, leg: Security) -> bool {
+        leg == Security::Tls || (leg == Security::Socket && self.plugin != SHA256)
+    }
+
+    /// The byte with which a client asks for the public key.
+    fn key_request(&self) -> u8 {
+        if self.plugin == SHA256 { SHA256_REQUEST_KEY } else { REQUEST_KEY }
+    }
+
+    /// A password in clear never crosses a plain leg; nor does what `dialog` asks for, unless the client itself
+    /// chose to send it over one.
+    fn refuse_clear_password(&self) -> Result<(), Fault> {
+        let plain = |leg| leg == Security::Plain;
+        match self.plugin.as_slice() {
+            CLEAR_PASSWORD if plain(self.client) => Err(Fault::ClearPasswordRefused(Side::Client)),
+            CLEAR_PASSWORD if plain(self.server) => Err(Fault::ClearPasswordRefused(Side::Server)),
+            DIALOG if plain(self.server) && !plain(self.client) => {
+                Err(Fault::ClearPasswordRefused(Side::Server))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Takes a packet of the server.
@@ -105,21 +165,24 @@ impl Exchange {
 
     /// Takes a packet of the client.
     pub fn client_packet(&mut self, payload: &[u8]) -> Result<Step, Fault> {
+        let server_secure = self.is_secure(self.server);
         match (self.stage, payload) {
             (Stage::Passing, _) => Ok(Step::Forward),
-            (Stage::FullAuthentication, [REQUEST_KEY]) if self.server_secure => {
-                self.stage = Stage::CiphertextDue;
-                Ok(Step::OfferOwnKey)
+            (Stage::FullAuthentication, [request]) if *request == self.key_request() => {
+                // Between plain legs RSA goes from end to end.
+                self.stage = if server_secure { Stage::CiphertextDue } else { Stage::Passing };
+                Ok(if server_secure { Step::OfferOwnKey } else { Step::Forward })
             }
-            (Stage::FullAuthentication, [REQUEST_KEY]) => {
-                // RSA from end to end.
+            // The empty password, in clear or not: sha256_password's plain clients send it alone too.
+            (Stage::FullAuthentication, [] | [0]) => {
                 self.stage = Stage::Passing;
                 Ok(Step::Forward)
             }
-            (Stage::FullAuthentication, _) => match (self.is_clear(payload), self.server_secure) {
+            (Stage::FullAuthentication, _) => match (self.is_clear(payload), server_secure) {
                 (true, false) => {
                     self.stage = Stage::ServerKeyDue;
-                    Ok(Step::AskServerForKey { request: [REQUEST_KEY], masked_password: self.mask(payload) })
+                    let masked_password = self.mask(payload);
+                    Ok(Step::AskServerForKey { request: [self.key_request()], masked_password })
                 }
                 (true, true) | (false, false) => {
                     self.stage = Stage::Passing;
@@ -146,7 +209,7 @@ impl Exchange {
     /// Whether a packet is a password and its NUL, not ciphertext, whose length is that of the RSA key.
     fn is_clear(&self, payload: &[u8]) -> bool {
         let ends_alone = payload.split_last().is_some_and(|(last, rest)| *last == 0 && !rest.contains(&0));
-        self.client_secure || (ends_alone && !RSA_LENS.contains(&payload.len()))
+        self.is_secure(self.client) || (ends_alone && !RSA_LENS.contains(&payload.len()))
     }
 
     fn mask(&self, password: &[u8]) -> Vec<u8> {
@@ -164,6 +227,10 @@ impl Exchange {
         self.plugin = reader.nul_terminated_or_rest().to_vec();
         let nonce = reader.rest();
         self.nonce = nonce.strip_suffix(&[0]).unwrap_or(nonce).to_vec();
+        self.refuse_clear_password()?;
+        if self.plugin == SHA256 {
+            self.stage = Stage::FullAuthentication;
+        }
         Ok(Step::Forward)
     }
 }
@@ -191,18 +258,33 @@ const AUTH_SWITCH: u8 = 0xfe;
 const FULL_AUTHENTICATION: u8 = 0x04;
 /// caching_sha2_password: the client asks for the public key.
 const REQUEST_KEY: u8 = 0x02;
+/// sha256_password's.
+const SHA256_REQUEST_KEY: u8 = 0x01;
 /// PEM begins with dashes.
 const PEM_START: u8 = b'-';
 /// Ciphertext of keys of 1024 to 4096 bits, bytes.
 const RSA_LENS: [usize; 4] = [128, 256, 384, 512];
 const CACHING_SHA2: &[u8] = b"caching_sha2_password";
+const SHA256: &[u8] = b"sha256_password";
+const CLEAR_PASSWORD: &[u8] = b"mysql_clear_password";
+/// MariaDB's plugin of PAM: questions, and answers in clear.
+const DIALOG: &[u8] = b"dialog";
+/// A plugin that no account has: the server answers with an AuthSwitchRequest to the account's own.
+pub const NO_PLUGIN: &[u8] = b"wirepress_asks_for_a_switch";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    use Security::{Plain, Socket, Tls};
+
     fn exchange(client_secure: bool, server_secure: bool) -> Exchange {
-        Exchange::new(client_secure, server_secure, CACHING_SHA2.to_vec(), b"nonce".to_vec())
+        let leg = |secure| if secure { Socket } else { Plain };
+        Exchange::new(leg(client_secure), leg(server_secure), CACHING_SHA2.to_vec(), b"nonce".to_vec())
+    }
+
+    fn exchange_of(plugin: &[u8], client: Security, server: Security) -> Exchange {
+        Exchange::new(client, server, plugin.to_vec(), b"nonce".to_vec())
     }
 
     #[test]
@@ -272,13 +354,68 @@ mod tests {
 
     #[test]
     fn a_switch_brings_the_nonce_that_masks() {
-        let mut exchange = Exchange::new(true, false, b"mysql_native_password".to_vec(), b"old".to_vec());
+        let mut exchange = exchange_of(b"mysql_native_password", Tls, Plain);
         exchange.server_packet(b"\xfecaching_sha2_password\0newnonce\0").unwrap();
         exchange.client_packet(&[7; 32]).unwrap();
         exchange.server_packet(&[1, 4]).unwrap();
         let step = exchange.client_packet(b"pw\0").unwrap();
         let Step::AskServerForKey { masked_password, .. } = step else { panic!("{step:?}") };
         assert_eq!(masked_password, scramble::xor(b"pw\0", b"newnonce"));
+    }
+
+    #[test]
+    fn sha256_password_begins_anew_where_one_leg_is_tls_and_passes_where_both_are_alike() {
+        for client in [Plain, Socket, Tls] {
+            for server in [Plain, Socket, Tls] {
+                let begin = exchange_of(SHA256, client, server).begin();
+                let differ = (client == Tls) != (server == Tls);
+                assert_eq!(begin == Ok(Begin::AskForSwitch), differ, "{client:?} {server:?}");
+                assert_eq!(exchange_of(CACHING_SHA2, client, server).begin(), Ok(Begin::Forward));
+            }
+        }
+    }
+
+    #[test]
+    fn sha256_password_counts_a_socket_as_plain() {
+        let mut exchange = exchange_of(b"", Tls, Socket);
+        exchange.server_packet(b"\xfesha256_password\0nonce\0").unwrap();
+        let step = exchange.client_packet(b"pw\0").unwrap();
+        let Step::AskServerForKey { request: [1], masked_password } = step else { panic!("{step:?}") };
+        assert_eq!(exchange.unmask(&masked_password), b"pw\0");
+        let step = exchange.server_packet(b"\x01-----BEGIN").unwrap();
+        assert!(matches!(step, Step::EncryptForServer { .. }), "{step:?}");
+
+        let mut exchange = exchange_of(b"", Socket, Tls);
+        exchange.server_packet(b"\xfesha256_password\0nonce\0").unwrap();
+        assert_eq!(exchange.client_packet(&[1]), Ok(Step::OfferOwnKey));
+        assert_eq!(exchange.client_packet(&[9; 256]), Ok(Step::DecryptForServer));
+
+        let mut exchange = exchange_of(b"", Plain, Socket);
+        exchange.server_packet(b"\xfesha256_password\0nonce\0").unwrap();
+        assert_eq!(exchange.client_packet(&[1]), Ok(Step::Forward));
+    }
+
+    #[test]
+    fn an_empty_password_passes_on_every_pair_of_legs() {
+        for (client, server) in [(Plain, Tls), (Tls, Plain), (Tls, Tls), (Plain, Plain)] {
+            let mut exchange = exchange_of(b"", client, server);
+            exchange.server_packet(b"\xfesha256_password\0nonce\0").unwrap();
+            assert_eq!(exchange.client_packet(&[0]), Ok(Step::Forward), "{client:?} {server:?}");
+        }
+    }
+
+    #[test]
+    fn a_clear_password_crosses_no_plain_leg() {
+        let refused = |side| Err(Fault::ClearPasswordRefused(side));
+        for (client, server, side) in [(Plain, Tls, Side::Client), (Tls, Plain, Side::Server)] {
+            let mut exchange = exchange_of(b"mysql_clear_password", client, server);
+            assert_eq!(exchange.begin().map(drop), refused(side));
+            let switch = b"\xfemysql_clear_password\0\0";
+            assert_eq!(exchange.server_packet(switch).map(drop), refused(side));
+        }
+        assert_eq!(exchange_of(b"mysql_clear_password", Tls, Socket).begin(), Ok(Begin::Forward));
+        assert!(exchange_of(b"dialog", Tls, Plain).begin().is_err());
+        assert!(exchange_of(b"dialog", Plain, Plain).begin().is_ok());
     }
 
     #[test]

@@ -9,6 +9,12 @@
 //! `sql-common/client.cc`; pinned by the captures in `tests/it/captures.rs`.
 //! Not here: which algorithm follows from it (`negotiate`).
 
+use std::fmt;
+use std::ops::Range;
+
+use zeroize::Zeroizing;
+
+use super::auth::NO_PLUGIN;
 use crate::{Capabilities, Fault, Reader, write_lenenc_bytes};
 
 /// What a client may begin with.
@@ -21,7 +27,7 @@ pub enum ClientHello {
 }
 
 /// A parsed login.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct Login {
     /// What the client asks for.
     pub capabilities: Capabilities,
@@ -31,8 +37,8 @@ pub struct Login {
     pub charset: u8,
     /// Account name.
     pub user: Vec<u8>,
-    /// First answer to the nonce.
-    pub auth_response: Vec<u8>,
+    /// First answer to the nonce; with TLS it may be a password.
+    pub auth_response: Zeroizing<Vec<u8>>,
     /// Default database.
     pub database: Option<Vec<u8>>,
     /// The plugin that made `auth_response`.
@@ -86,8 +92,8 @@ impl Login {
             reader.bytes(len)?
         } else {
             reader.nul_terminated_or_rest()
-        }
-        .to_vec();
+        };
+        let auth_response = Zeroizing::new(auth_response.to_vec());
         let present = |reader: &Reader<'_>, flag| capabilities.contains(flag) && !reader.is_empty();
         let database =
             present(&reader, Capabilities::CONNECT_WITH_DB).then(|| reader.nul_terminated_or_rest().to_vec());
@@ -116,17 +122,24 @@ impl Login {
 
     /// The payload; the flags decide which fields are written.
     pub fn build(&self) -> Vec<u8> {
-        let has = |flag| self.capabilities.contains(flag);
         let mut out = Vec::with_capacity(128);
         out.extend_from_slice(&self.capabilities.mysql_bits().to_le_bytes());
         out.extend_from_slice(&self.max_packet_len.to_le_bytes());
         out.push(self.charset);
         out.extend_from_slice(&[0; 19]);
         out.extend_from_slice(&self.capabilities.mariadb_bits().to_le_bytes());
+        self.write_fields(&mut out);
+        out.extend(self.zstd_level);
+        out
+    }
+
+    /// From the user to the attributes.
+    fn write_fields(&self, out: &mut Vec<u8>) {
+        let has = |flag| self.capabilities.contains(flag);
         out.extend_from_slice(&self.user);
         out.push(0);
         if has(Capabilities::PLUGIN_AUTH_LENENC_CLIENT_DATA) {
-            write_lenenc_bytes(&mut out, &self.auth_response);
+            write_lenenc_bytes(out, &self.auth_response);
         } else {
             out.push(u8::try_from(self.auth_response.len()).unwrap_or(u8::MAX));
             out.extend_from_slice(&self.auth_response);
@@ -140,36 +153,118 @@ impl Login {
             }
         }
         if has(Capabilities::CONNECT_ATTRS) {
-            write_lenenc_bytes(&mut out, self.attributes.as_deref().unwrap_or_default());
+            write_lenenc_bytes(out, self.attributes.as_deref().unwrap_or_default());
         }
-        out.extend(self.zstd_level);
-        out
     }
 
-    /// A login's payload for the server leg: other capability bits, other level.
+    /// A login's payload for the server leg.
     ///
-    /// Shape: only the four bytes of MySQL's capabilities and what follows the attributes differ.
-    pub fn for_server_leg(
-        payload: &[u8],
-        capabilities: Capabilities,
-        zstd_level: Option<u8>,
-    ) -> Result<Vec<u8>, Fault> {
+    /// Shape: only the four bytes of MySQL's capabilities and what follows the attributes differ, unless `leg` asks
+    /// for more.
+    pub fn for_server_leg(payload: &[u8], leg: &ServerLeg<'_>) -> Result<Vec<u8>, Fault> {
         let (login, head_len) = Self::parse_with_head_len(payload)?;
-        let mut out = capabilities.mysql_bits().to_le_bytes().to_vec();
-        out.extend_from_slice(payload.get(4..head_len).unwrap_or_default());
-        if zstd_level.is_some()
-            && login.capabilities.contains(Capabilities::CONNECT_ATTRS)
-            && login.attributes.is_none()
-        {
-            out.push(0); // Announced and left out; the level must not be taken for their length.
-        }
-        out.extend(zstd_level);
+        let head = payload.get(..head_len).unwrap_or_default();
+        let mut out = if leg.asks_for_switch || !leg.attributes.is_empty() {
+            login.clone().rewritten(head, leg)
+        } else {
+            let mut out = leg.capabilities.mysql_bits().to_le_bytes().to_vec();
+            out.extend_from_slice(head.get(4..).unwrap_or_default());
+            if leg.zstd_level.is_some()
+                && login.capabilities.contains(Capabilities::CONNECT_ATTRS)
+                && login.attributes.is_none()
+            {
+                out.push(0); // Announced and left out; the level must not be taken for their length.
+            }
+            out
+        };
+        out.extend(leg.zstd_level);
         if !login.capabilities.contains(Capabilities::ZSTD_COMPRESSION_ALGORITHM) {
             // Not a level: something of the client's that we don't know. The server shall judge it.
             out.extend_from_slice(payload.get(head_len..).unwrap_or_default());
         }
         Ok(out)
     }
+
+    /// Everything up to the attributes, with a switch asked for or attributes replaced.
+    fn rewritten(mut self, head: &[u8], leg: &ServerLeg<'_>) -> Vec<u8> {
+        if leg.asks_for_switch {
+            self.auth_response.clear();
+            self.auth_plugin = Some(NO_PLUGIN.to_vec());
+        }
+        self.capabilities = leg.capabilities;
+        if !leg.attributes.is_empty() {
+            self.capabilities = self.capabilities | Capabilities::CONNECT_ATTRS;
+            let own = self.attributes.take().unwrap_or_default();
+            self.attributes = Some(replace_attributes(&own, leg.attributes));
+        }
+        let mut out = self.capabilities.mysql_bits().to_le_bytes().to_vec();
+        out.extend_from_slice(head.get(4..SSL_REQUEST_LEN).unwrap_or_default());
+        self.write_fields(&mut out);
+        out
+    }
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Login")
+            .field("capabilities", &self.capabilities)
+            .field("max_packet_len", &self.max_packet_len)
+            .field("charset", &self.charset)
+            .field("user", &self.user.escape_ascii().to_string())
+            .field("auth_response", &format_args!("{} bytes", self.auth_response.len()))
+            .field("database", &self.database)
+            .field("auth_plugin", &self.auth_plugin)
+            .field("attributes", &self.attributes)
+            .field("zstd_level", &self.zstd_level)
+            .finish()
+    }
+}
+
+/// What the server leg's login shall say otherwise than the client's.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ServerLeg<'a> {
+    /// The capability bits ([`super::negotiate::requested`]).
+    pub capabilities: Capabilities,
+    /// The zstd level, if the leg is zstd.
+    pub zstd_level: Option<u8>,
+    /// The client's response is left out, so that the server asks for it anew
+    /// ([`super::auth::Begin::AskForSwitch`]).
+    pub asks_for_switch: bool,
+    /// Connection attributes that replace the client's of the same name.
+    pub attributes: &'a [(&'a [u8], &'a [u8])],
+}
+
+/// The SSLRequest that goes before `login` on a leg with TLS.
+pub fn ssl_request(login: &[u8], capabilities: Capabilities) -> Vec<u8> {
+    let mut out = capabilities.mysql_bits().to_le_bytes().to_vec();
+    out.extend_from_slice(login.get(4..SSL_REQUEST_LEN).unwrap_or_default());
+    out
+}
+
+/// Puts the capability bits of the SSLRequest into the login that followed it: neither server reads a login's own.
+pub fn apply_ssl_request(ssl_request: &[u8], login: &mut [u8]) {
+    for range in [CAPABILITIES, MARIADB_CAPABILITIES] {
+        if let (Some(counts), Some(ignored)) = (ssl_request.get(range.clone()), login.get_mut(range)) {
+            ignored.copy_from_slice(counts);
+        }
+    }
+}
+
+/// `own` without the attributes named in `added`, and `added` behind them.
+fn replace_attributes(own: &[u8], added: &[(&[u8], &[u8])]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(own.len() + 64);
+    let mut reader = Reader::new(own);
+    while let (Ok(name), Ok(value)) = (reader.lenenc_bytes(), reader.lenenc_bytes()) {
+        if !added.iter().any(|(replaced, _)| *replaced == name) {
+            write_lenenc_bytes(&mut out, name);
+            write_lenenc_bytes(&mut out, value);
+        }
+    }
+    for (name, value) in added {
+        write_lenenc_bytes(&mut out, name);
+        write_lenenc_bytes(&mut out, value);
+    }
+    out
 }
 
 /// What a client's first bytes look like when they are no login: for a better error than "malformed".
@@ -190,6 +285,8 @@ pub fn foreign_protocol(first: &[u8]) -> Option<&'static str> {
 
 /// Caps, max packet, charset and filler: a login that ends there asks for TLS.
 const SSL_REQUEST_LEN: usize = 32;
+const CAPABILITIES: Range<usize> = 0..4;
+const MARIADB_CAPABILITIES: Range<usize> = 28..SSL_REQUEST_LEN;
 
 #[cfg(test)]
 mod tests {
@@ -207,12 +304,20 @@ mod tests {
             max_packet_len: 1 << 24,
             charset: 45,
             user: b"root".to_vec(),
-            auth_response: vec![9; 32],
+            auth_response: vec![9; 32].into(),
             database: Some(b"sbtest".to_vec()),
             auth_plugin: Some(b"caching_sha2_password".to_vec()),
             attributes: Some(b"\x03_os\x05Linux".to_vec()),
             zstd_level: Some(7),
         }
+    }
+
+    fn for_server_leg(
+        payload: &[u8],
+        capabilities: Capabilities,
+        zstd_level: Option<u8>,
+    ) -> Result<Vec<u8>, Fault> {
+        Login::for_server_leg(payload, &ServerLeg { capabilities, zstd_level, ..ServerLeg::default() })
     }
 
     #[test]
@@ -224,9 +329,9 @@ mod tests {
     fn the_server_leg_gets_other_bits_and_level_and_nothing_else_changes() {
         let payload = login().build();
         let without = login().capabilities - Capabilities::ZSTD_COMPRESSION_ALGORITHM;
-        let plain = Login::for_server_leg(&payload, without, None).unwrap();
+        let plain = for_server_leg(&payload, without, None).unwrap();
         assert_eq!(Login::parse(&plain), Ok(Login { capabilities: without, zstd_level: None, ..login() }));
-        let zstd = Login::for_server_leg(&plain, login().capabilities, Some(7)).unwrap();
+        let zstd = for_server_leg(&plain, login().capabilities, Some(7)).unwrap();
         assert_eq!(zstd, payload);
     }
 
@@ -242,7 +347,7 @@ mod tests {
         let mut payload = Login { zstd_level: None, attributes: Some(Vec::new()), ..login() }.build();
         assert_eq!(payload.pop(), Some(0));
         assert_eq!(Login::parse(&payload).unwrap().attributes, None);
-        let zstd = Login::for_server_leg(&payload, login().capabilities, Some(7)).unwrap();
+        let zstd = for_server_leg(&payload, login().capabilities, Some(7)).unwrap();
         assert_eq!(Login::parse(&zstd).unwrap().zstd_level, Some(7));
     }
 
@@ -253,6 +358,52 @@ mod tests {
         payload.truncate(32);
         assert_eq!(ClientHello::parse(&payload), Ok(ClientHello::SslRequest(capabilities)));
         assert!(matches!(ClientHello::parse(&payload[..4]), Ok(ClientHello::SslRequest(_))));
+    }
+
+    #[test]
+    fn the_bits_of_the_ssl_request_count_and_the_logins_own_do_not() {
+        let mut payload = login().build();
+        let ssl_bits =
+            (login().capabilities - Capabilities::ZSTD_COMPRESSION_ALGORITHM) | Capabilities::COMPRESS;
+        let request = ssl_request(&payload, ssl_bits | Capabilities::SSL);
+        assert_eq!(ClientHello::parse(&request), Ok(ClientHello::SslRequest(ssl_bits | Capabilities::SSL)));
+        apply_ssl_request(&request, &mut payload);
+        assert_eq!(Login::parse(&payload).unwrap().capabilities, ssl_bits | Capabilities::SSL);
+    }
+
+    #[test]
+    fn a_switch_is_asked_for_without_the_clients_response() {
+        let payload = login().build();
+        let capabilities = login().capabilities;
+        let leg = ServerLeg { capabilities, zstd_level: Some(7), asks_for_switch: true, attributes: &[] };
+        let expected =
+            Login { auth_response: Zeroizing::default(), auth_plugin: Some(NO_PLUGIN.to_vec()), ..login() };
+        assert_eq!(Login::parse(&Login::for_server_leg(&payload, &leg).unwrap()), Ok(expected));
+    }
+
+    #[test]
+    fn attributes_of_ours_replace_a_clients_own() {
+        let forged = b"\x03_os\x05Linux\x0a_client_ip\x071.2.3.4";
+        let payload = Login { attributes: Some(forged.to_vec()), ..login() }.build();
+        let leg = ServerLeg {
+            capabilities: login().capabilities,
+            zstd_level: Some(7),
+            attributes: &[(b"_client_ip", b"10.0.0.1")],
+            ..ServerLeg::default()
+        };
+        let rewritten = Login::parse(&Login::for_server_leg(&payload, &leg).unwrap()).unwrap();
+        assert_eq!(rewritten.attributes.as_deref(), Some(&b"\x03_os\x05Linux\x0a_client_ip\x0810.0.0.1"[..]));
+        assert_eq!(rewritten.user, b"root");
+        assert_eq!(rewritten.zstd_level, Some(7));
+
+        let without = Login {
+            attributes: None,
+            capabilities: login().capabilities - Capabilities::CONNECT_ATTRS,
+            ..login()
+        };
+        let leg = ServerLeg { capabilities: without.capabilities, ..leg };
+        let rewritten = Login::parse(&Login::for_server_leg(&without.build(), &leg).unwrap()).unwrap();
+        assert_eq!(rewritten.attributes.as_deref(), Some(&b"\x0a_client_ip\x0810.0.0.1"[..]));
     }
 
     #[test]

@@ -22,12 +22,12 @@ pub struct ClientLeg {
     pub zstd_level: Option<ZstdLevel>,
 }
 
-/// What the greeting tells the client: the server's capabilities, with the listener's compression, without TLS.
-pub fn offered(server: Capabilities, permitted: AlgorithmSet) -> Capabilities {
+/// What the greeting tells the client: the server's capabilities, with the listener's compression and TLS.
+pub fn offered(server: Capabilities, permitted: AlgorithmSet, tls: bool) -> Capabilities {
     server
         .with(Capabilities::COMPRESS, permitted.zlib)
         .with(Capabilities::ZSTD_COMPRESSION_ALGORITHM, permitted.zstd)
-        .with(Capabilities::SSL, false)
+        .with(Capabilities::SSL, tls)
 }
 
 /// The client leg's algorithm, or MySQL's own error.
@@ -64,12 +64,13 @@ pub fn server_leg(server: Capabilities, wished: &[Algorithm]) -> Option<Algorith
     })
 }
 
-/// The capability bits of the server leg's login: the client's, with exactly one algorithm and without TLS.
-pub fn requested(client: Capabilities, algorithm: Algorithm) -> Capabilities {
+/// The capability bits of the server leg's login, and of the SSLRequest before it, whose bits are the ones that count:
+/// the client's, with exactly one algorithm, and with this leg's own TLS.
+pub fn requested(client: Capabilities, algorithm: Algorithm, tls: bool) -> Capabilities {
     client
         .with(Capabilities::COMPRESS, algorithm == Algorithm::Zlib)
         .with(Capabilities::ZSTD_COMPRESSION_ALGORITHM, algorithm == Algorithm::Zstd)
-        .with(Capabilities::SSL, false)
+        .with(Capabilities::SSL, tls)
 }
 
 /// ER_WRONG_COMPRESSION_ALGORITHM_CLIENT.
@@ -125,8 +126,8 @@ mod tests {
 
     #[test]
     fn exactly_one_algorithm_is_asked_of_the_server() {
-        assert_eq!(requested(ZLIB | ZSTD | Capabilities::SSL, Algorithm::Zstd), ZSTD);
-        assert_eq!(requested(ZSTD, Algorithm::Zlib), ZLIB);
-        assert_eq!(requested(ZSTD, Algorithm::Uncompressed), Capabilities::NONE);
+        assert_eq!(requested(ZLIB | ZSTD | Capabilities::SSL, Algorithm::Zstd, false), ZSTD);
+        assert_eq!(requested(ZSTD, Algorithm::Zlib, true), ZLIB | Capabilities::SSL);
+        assert_eq!(requested(ZSTD, Algorithm::Uncompressed, false), Capabilities::NONE);
     }
 }

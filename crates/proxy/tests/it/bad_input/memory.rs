@@ -17,10 +17,10 @@ use crate::scripted::{COLUMN, EOF, Session, Stage, Transport};
 const LEAST: usize = 32 << 20;
 
 fn stage(net_read_timeout: Duration) -> Stage {
-    Stage::with(Transport::Unix, |config| {
+    Stage::with_config(Transport::Unix, |config| {
         config.buffer_memory_max = LEAST;
-        config.net_read_timeout = net_read_timeout;
-        config.server_algorithms = vec![Algorithm::Zstd];
+        config.listeners[0].net_read_timeout = net_read_timeout;
+        config.listeners[0].server_algorithms = vec![Algorithm::Zstd];
     })
 }
 

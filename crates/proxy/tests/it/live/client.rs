@@ -91,7 +91,7 @@ impl Client {
             max_packet_len: 1 << 30,
             charset: BINARY,
             user: USER.into(),
-            auth_response: answer(&greeting.auth_plugin, &greeting.nonce),
+            auth_response: answer(&greeting.auth_plugin, &greeting.nonce).into(),
             database: None,
             auth_plugin: Some(greeting.auth_plugin.clone()),
             attributes: None,

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
 use lab::real::RealServer;
-use proxy::{Address, Config, Proxy};
+use proxy::{Address, Config, ListenerConfig, Proxy, SslMode};
 use tempfile::TempDir;
 
 /// How a leg connects.
@@ -42,7 +42,7 @@ impl<'s> Front<'s> {
     pub(crate) fn with(
         server: &'s RealServer,
         (client, to_server): (Transport, Transport),
-        adjust: impl FnOnce(&mut Config),
+        adjust: impl FnOnce(&mut ListenerConfig),
     ) -> Self {
         let directory = tempfile::Builder::new().prefix("wirepress-front-").tempdir().unwrap();
         let listen = match client {
@@ -53,9 +53,11 @@ impl<'s> Front<'s> {
             Transport::Tcp => server.address().into(),
             Transport::Socket => Address::Unix(server.socket_path()),
         };
-        let mut config = Config::new(listen, target);
-        config.workers = 1;
+        let mut config = ListenerConfig::new(listen, target);
+        // Tests of TLS ask for it.
+        config.server_tls.mode = Some(SslMode::Disabled);
         adjust(&mut config);
+        let config = Config { workers: 1, ..config.into() };
         Self { proxy: Proxy::start(config).unwrap(), server, _directory: directory }
     }
 

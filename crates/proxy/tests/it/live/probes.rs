@@ -13,7 +13,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use lab::real::{Kind, Options, PASSWORD, RealServer, USER, required_with, root_or_skip};
-use proxy::{Address, Config, Proxy};
+use proxy::{Address, ListenerConfig, Proxy};
 use wire::Capabilities;
 use wire::connect::Login;
 
@@ -114,7 +114,7 @@ fn probe(address: (&str, u16), manner: u32) {
                     | Capabilities::SECURE_CONNECTION
                     | Capabilities::PLUGIN_AUTH,
                 user: USER.into(),
-                auth_response: vec![7; 32],
+                auth_response: vec![7; 32].into(),
                 auth_plugin: Some(b"caching_sha2_password".to_vec()),
                 ..Login::default()
             };
@@ -142,7 +142,8 @@ fn a_thousand_probes_leave_logins_working(kind: Kind, index: u8) {
     let host = namespace.address.to_string();
     let port = server.address().port();
 
-    let mut config = Config::new("127.0.0.1:0".parse().unwrap(), Address::Tcp { host: host.clone(), port });
+    let mut config =
+        ListenerConfig::new("127.0.0.1:0".parse().unwrap(), Address::Tcp { host: host.clone(), port });
     config.login_timeout = Duration::from_secs(1);
     let proxy = Proxy::start(config).unwrap();
     let Address::Tcp { port: proxy_port, .. } = *proxy.address() else { unreachable!() };

@@ -8,7 +8,7 @@
 
 use codec::Algorithm::{self, Uncompressed, Zlib, Zstd};
 use lab::real::{Kind, Options, PASSWORD, RealServer, USER, required_with};
-use proxy::{Config, Proxy};
+use proxy::{ListenerConfig, Proxy, SslMode};
 
 /// A source, a replica, and the words of their kind.
 struct Pair {
@@ -116,8 +116,9 @@ impl Pair {
 }
 
 fn start_proxy(source: &RealServer, server_algorithm: Algorithm) -> Proxy {
-    let mut config = Config::new("127.0.0.1:0".parse().unwrap(), source.address().into());
+    let mut config = ListenerConfig::new("127.0.0.1:0".parse().unwrap(), source.address().into());
     config.server_algorithms = vec![server_algorithm];
+    config.server_tls.mode = Some(SslMode::Disabled);
     Proxy::start(config).unwrap()
 }
 

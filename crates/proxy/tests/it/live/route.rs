@@ -15,7 +15,7 @@ use std::thread;
 
 use codec::Algorithm::{self, Uncompressed, Zlib, Zstd};
 use lab::real::{Kind, PASSWORD, RealServer, USER};
-use proxy::{Address, Config, Proxy};
+use proxy::{Address, ListenerConfig, Proxy, SslMode};
 use tempfile::TempDir;
 
 use super::client::{Client, Terms};
@@ -94,7 +94,7 @@ impl<'s> Route<'s> {
         server: &'s RealServer,
         legs: Legs,
         [client_socket, server_socket]: [Socket; 2],
-        adjust: impl FnOnce(&mut Config),
+        adjust: impl FnOnce(&mut ListenerConfig),
     ) -> Self {
         let directory = (client_socket == Socket::Unix)
             .then(|| tempfile::Builder::new().prefix("wirepress-route-").tempdir().unwrap());
@@ -106,8 +106,10 @@ impl<'s> Route<'s> {
             Socket::Tcp => server.address().into(),
             Socket::Unix => Address::Unix(server.socket_path()),
         };
-        let mut config = Config::new(listen, target);
+        let mut config = ListenerConfig::new(listen, target);
         config.server_algorithms = vec![legs.server];
+        // Tests of TLS ask for it.
+        config.server_tls.mode = Some(SslMode::Disabled);
         adjust(&mut config);
         let proxy = Proxy::start(config).unwrap();
         let address = proxy.address().clone();

@@ -54,7 +54,7 @@ impl Connection {
             max_packet_len: 64 << 20,
             charset: UTF8MB4_GENERAL_CI,
             user: user.into(),
-            auth_response: connection.answer(&plugin, password),
+            auth_response: connection.answer(&plugin, password).into(),
             auth_plugin: Some(plugin.into_bytes()),
             zstd_level: (algorithm == Algorithm::Zstd).then_some(3),
             ..Login::default()

@@ -8,7 +8,7 @@ use codec::Algorithm::{Uncompressed, Zlib, Zstd};
 use codec::{AlgorithmSet, ZstdLevel};
 use lab::generate::text_row;
 use lab::real::{Kind, Options, required_with};
-use proxy::{Address, Config};
+use proxy::{Address, ListenerConfig};
 
 use crate::live::client::{Client, Terms, remember_password};
 use crate::live::route::{Legs, Route, Socket, complaint, printed, run};
@@ -151,7 +151,7 @@ fn both_legs_may_be_ipv6() {
     for kind in [Kind::MySql, Kind::MariaDb] {
         let options = Options::new().bind("::1".parse().unwrap());
         let Some(server) = required_with(kind, &options) else { return };
-        let listen = |config: &mut Config| config.listen = "[::1]:0".parse().unwrap();
+        let listen = |config: &mut ListenerConfig| config.listen = "[::1]:0".parse().unwrap();
         for legs in [Legs::PLAIN, Legs { client: Zlib, server: Zlib }] {
             let route = Route::with(&server, legs, TCP, listen);
             let statement = "select substring_index(host, ':', 3) from information_schema.processlist

@@ -9,7 +9,10 @@
 //!
 //! Invariants: nothing is read while something waits to be written, so a slow reader holds back its writer;
 //! an idle half-pipe holds no buffer; no more than about a millisecond of codec work between two pauses.
-//! Not here: frames' contents (`unpacker`, `packer`), both directions together (`super`).
+//! Not here: frames' contents (`unpacker`, `packer`), both directions together (`super`), packets that the proxy
+//! itself reads or makes (`own_packets`).
+
+mod own_packets;
 
 use std::task::{Context, Poll, ready};
 
@@ -17,9 +20,8 @@ use codec::Algorithm;
 use wire::conversation::Conversation;
 use wire::scanner::{Scanner, Step};
 use wire::{Direction, Side, command, packet};
-use zeroize::Zeroizing;
 
-use super::packer::{Packer, Pass};
+use super::packer::{Inner, Packer, Pass};
 use super::unpacker::{Unpacked, Unpacker};
 use crate::buffer::{BUFFER_LEN, Buffer};
 use crate::leg::Leg;
@@ -31,8 +33,7 @@ pub(super) struct HalfPipe {
     pub(super) unpacker: Option<Unpacker>,
     pub(super) packer: Option<Packer>,
     scanner: Scanner,
-    /// Packets, as on a plain leg.
-    pub(super) inner: Buffer,
+    inner: Inner,
     /// Bytes at the start of `inner` whose packets were begun.
     scanned_len: usize,
     source_ended: bool,
@@ -40,8 +41,6 @@ pub(super) struct HalfPipe {
     source_lost: Option<std::io::Error>,
     /// A COM_CHANGE_USER shall stop the scan: the legs' authentication must be translated.
     stops_at_change_user: bool,
-    pub(super) traffic: Traffic,
-    worked_len: usize,
     /// The last poll ended because the source had nothing more.
     pub(super) awaits_source: bool,
 }
@@ -69,13 +68,11 @@ impl HalfPipe {
             unpacker,
             packer,
             scanner: Scanner::new(direction),
-            inner: Buffer::default(),
+            inner: Inner::default(),
             scanned_len: 0,
             source_ended: false,
             source_lost: None,
             stops_at_change_user: false,
-            traffic: Traffic::default(),
-            worked_len: 0,
             awaits_source: false,
         }
     }
@@ -96,7 +93,7 @@ impl HalfPipe {
     /// Whether a packet or frame of the source has begun and is not complete.
     pub(super) fn is_inside_unit(&self) -> bool {
         self.scanner.is_inside_packet()
-            || self.inner.len() > self.scanned_len
+            || self.inner.bytes.len() > self.scanned_len
             || self.unpacker.as_ref().is_some_and(Unpacker::is_inside_frame)
     }
 
@@ -123,11 +120,12 @@ impl HalfPipe {
             if let Some(packer) = &mut self.packer
                 && packer.has_job()
             {
-                ready!(packer.poll_job(cx, worker, &mut self.traffic)).map_err(|cause| self.failed(cause))?;
+                ready!(packer.poll_job(cx, worker, &mut self.inner.traffic))
+                    .map_err(|cause| self.failed(cause))?;
                 continue;
             }
-            if self.worked_len > WORK_LEN_MAX {
-                self.worked_len = 0;
+            if self.inner.worked_len > WORK_LEN_MAX {
+                self.inner.worked_len = 0;
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
@@ -180,15 +178,15 @@ impl HalfPipe {
                 packer.output.consume(len);
             }
             packer.release(worker);
-            return Poll::Ready(Ok(()));
+            return destination.poll_flush(cx).map_err(lost);
         }
         while self.scanned_len > 0 {
-            let bytes = self.inner.waiting().get(..self.scanned_len).unwrap_or_default();
+            let bytes = self.inner.bytes.waiting().get(..self.scanned_len).unwrap_or_default();
             let len = ready!(destination.poll_write(cx, bytes)).map_err(lost)?;
-            self.inner.consume(len);
+            self.inner.bytes.consume(len);
             self.scanned_len -= len;
         }
-        Poll::Ready(Ok(()))
+        destination.poll_flush(cx).map_err(lost)
     }
 
     /// Writes what is ready and the complete packets that wait for their frame.
@@ -204,18 +202,12 @@ impl HalfPipe {
             if let Some(packer) = &mut self.packer
                 && packer.has_job()
             {
-                ready!(packer.poll_job(cx, worker, &mut self.traffic)).map_err(|cause| self.failed(cause))?;
+                ready!(packer.poll_job(cx, worker, &mut self.inner.traffic))
+                    .map_err(|cause| self.failed(cause))?;
             } else if !self.flush(conversation, worker)? {
                 return Poll::Ready(Ok(()));
             }
         }
-    }
-
-    /// Packet and frame id that were given to a packet of which the destination has seen nothing.
-    pub(super) fn unsent_ids(&self) -> Option<(u8, u8)> {
-        let packer = self.packer.as_ref().filter(|_| self.scanner.is_inside_packet())?;
-        let header = packet::Header::parse(self.inner.waiting())?;
-        Some((header.sequence_id, packer.begun_frame_id()))
     }
 
     /// Follows the packets in `inner`.
@@ -231,7 +223,7 @@ impl HalfPipe {
                 continue;
             }
             let scanned_len = self.scanned_len;
-            let rest = self.inner.waiting_mut().get_mut(scanned_len..).unwrap_or_default();
+            let rest = self.inner.bytes.waiting_mut().get_mut(scanned_len..).unwrap_or_default();
             if self.stops_at_change_user
                 && rest.get(packet::HEADER_LEN) == Some(&command::COM_CHANGE_USER)
                 && conversation.awaits_command()
@@ -242,13 +234,7 @@ impl HalfPipe {
                 return self.pass_whole_frame(conversation, worker);
             };
             if let Some(packer) = &mut self.packer {
-                let mut pass = Pass {
-                    inner: &mut self.inner,
-                    conversation,
-                    worker,
-                    traffic: &mut self.traffic,
-                    worked_len: &mut self.worked_len,
-                };
+                let mut pass = Pass { inner: &mut self.inner, conversation, worker };
                 let emitted_len = packer.begin_packet(plan, len, renumbered, &mut pass)?;
                 self.scanned_len -= emitted_len;
                 if emitted_len > 0 {
@@ -264,7 +250,7 @@ impl HalfPipe {
         conversation: &mut Conversation,
         worker: &Worker,
     ) -> Result<Scanned, Cause> {
-        let inner_len = self.inner.len();
+        let inner_len = self.inner.bytes.len();
         let whole = self.packer.as_ref().is_some_and(|packer| packer.holds_whole_body(inner_len));
         Ok(if whole && self.emit(conversation, worker)? { Scanned::Emitted } else { Scanned::NeedMore })
     }
@@ -272,23 +258,17 @@ impl HalfPipe {
     /// Walks on in the packet that has begun; says whether it ended.
     fn skip(&mut self, conversation: &mut Conversation, worker: &Worker) -> Result<bool, Cause> {
         let Some(packer) = &mut self.packer else {
-            let (len, ended) = self.scanner.skip(self.inner.len() - self.scanned_len);
+            let (len, ended) = self.scanner.skip(self.inner.bytes.len() - self.scanned_len);
             self.scanned_len += len;
             return Ok(ended);
         };
-        let mut pass = Pass {
-            inner: &mut self.inner,
-            conversation,
-            worker,
-            traffic: &mut self.traffic,
-            worked_len: &mut self.worked_len,
-        };
+        let mut pass = Pass { inner: &mut self.inner, conversation, worker };
         if packer.is_inside_frame() {
             let len = packer.pass_stored(&mut pass);
             let (_, ended) = self.scanner.skip(len);
             return Ok(ended);
         }
-        let (len, ended) = self.scanner.skip(pass.inner.len() - self.scanned_len);
+        let (len, ended) = self.scanner.skip(pass.inner.bytes.len() - self.scanned_len);
         self.scanned_len += len;
         if ended {
             self.scanned_len -= packer.end_packet(self.scanned_len, &mut pass)?;
@@ -303,31 +283,25 @@ impl HalfPipe {
         conversation: &mut Conversation,
         worker: &Worker,
     ) -> Poll<Result<bool, SessionError>> {
-        let inside_packet = self.scanner.is_inside_packet() || self.inner.len() > self.scanned_len;
+        let inside_packet = self.scanner.is_inside_packet() || self.inner.bytes.len() > self.scanned_len;
         let Some(unpacker) = &mut self.unpacker else { return Poll::Ready(Ok(false)) };
-        let before_len = self.inner.len();
-        let step = unpacker.poll_unpack(cx, &mut self.inner, inside_packet, Some(conversation), worker);
+        let before_len = self.inner.bytes.len();
+        let step = unpacker.poll_unpack(cx, &mut self.inner.bytes, inside_packet, Some(conversation), worker);
         if step.is_pending()
             && unpacker.waits_for_memory()
             && let Some(packer) = &mut self.packer
             && packer.stop_collecting()
         {
             // Walked over already: only its bytes go now, the rest passes as it comes.
-            let mut pass = Pass {
-                inner: &mut self.inner,
-                conversation,
-                worker,
-                traffic: &mut self.traffic,
-                worked_len: &mut self.worked_len,
-            };
+            let mut pass = Pass { inner: &mut self.inner, conversation, worker };
             self.scanned_len -= packer.pass_stored(&mut pass);
             return Poll::Ready(Ok(true));
         }
         match ready!(step).map_err(|cause| self.failed(cause))? {
             Unpacked::NeedMore => Poll::Ready(Ok(false)),
             Unpacked::Grew { body, worked_len } => {
-                self.worked_len += worked_len;
-                self.traffic.plain_len += (self.inner.len() - before_len) as u64;
+                self.inner.worked_len += worked_len;
+                self.inner.traffic.plain_len += (self.inner.bytes.len() - before_len) as u64;
                 if let Some(packer) = &mut self.packer {
                     packer.inner_grew(body.filter(|_| before_len == 0));
                 }
@@ -347,16 +321,10 @@ impl HalfPipe {
         if !packer.has_complete_packets() {
             return Ok(false);
         }
-        let before_len = self.inner.len();
-        let mut pass = Pass {
-            inner: &mut self.inner,
-            conversation,
-            worker,
-            traffic: &mut self.traffic,
-            worked_len: &mut self.worked_len,
-        };
+        let before_len = self.inner.bytes.len();
+        let mut pass = Pass { inner: &mut self.inner, conversation, worker };
         packer.emit(&mut pass)?;
-        self.scanned_len -= before_len - self.inner.len();
+        self.scanned_len -= before_len - self.inner.bytes.len();
         if self.scanner.is_inside_packet() {
             // It had begun as a part of the frame that just went.
             packer.begin_frame(0, conversation);
@@ -366,10 +334,10 @@ impl HalfPipe {
 
     /// At the source's end a plain leg gets what is left, as it is; says whether there was any.
     fn deliver_rest_at_end(&mut self) -> bool {
-        if self.packer.is_some() || self.inner.is_empty() {
+        if self.packer.is_some() || self.inner.bytes.is_empty() {
             return false;
         }
-        self.scanned_len = self.inner.len();
+        self.scanned_len = self.inner.bytes.len();
         true
     }
 
@@ -393,66 +361,29 @@ impl HalfPipe {
         Poll::Ready(Ok(()))
     }
 
-    /// Appends one packet of the proxy's own to what is delivered to a plain leg.
-    pub(super) fn append_own(&mut self, sequence_id: u8, payload: &[u8], worker: &Worker) {
-        let mut bytes = self.inner.take();
-        let rest = bytes.split_off(self.scanned_len);
-        packet::split(payload, sequence_id, &mut bytes);
-        self.scanned_len = bytes.len();
-        let inner = self.inner.appending(bytes.len() + rest.len(), &worker.spare);
-        inner.extend_from_slice(&bytes);
-        inner.extend_from_slice(&rest);
-    }
-
-    /// Takes the packet at the start of `inner` out, if it is whole and nothing waits before it.
-    pub(super) fn take_packet(&mut self) -> Option<(packet::Header, Zeroizing<Vec<u8>>)> {
-        let bytes = self.inner.waiting();
-        let header = packet::Header::parse(bytes).filter(|_| self.scanned_len == 0)?;
-        let end = packet::HEADER_LEN + header.payload_len;
-        let payload = Zeroizing::new(bytes.get(packet::HEADER_LEN..end)?.to_vec());
-        self.inner.waiting_mut().get_mut(..end)?.fill(0);
-        self.inner.consume(end);
-        Some((header, payload))
-    }
-
-    /// Takes more of the source in without following it: for exchanges that are read packet by packet.
-    pub(super) fn poll_fill(
-        &mut self,
-        cx: &mut Context<'_>,
-        source: &mut Leg,
-        worker: &Worker,
-    ) -> Poll<Result<(), SessionError>> {
-        if let Some(unpacker) = &mut self.unpacker {
-            let step = ready!(unpacker.poll_unpack(cx, &mut self.inner, false, None, worker));
-            if let Unpacked::Grew { .. } = step.map_err(|cause| self.failed(cause))? {
-                return Poll::Ready(Ok(()));
-            }
-        }
-        ready!(self.poll_read(cx, source, worker))?;
-        if self.source_ended {
-            return Poll::Ready(Err(self.failed(Cause::ClosedEarly)));
-        }
-        Poll::Ready(Ok(()))
-    }
-
     fn count_plain(&mut self, len: usize) {
         if self.unpacker.is_none() {
-            self.traffic.plain_len += len as u64;
+            self.inner.traffic.plain_len += len as u64;
         }
     }
 
     fn source_buffer(&mut self) -> &mut Buffer {
         match &mut self.unpacker {
             Some(unpacker) => &mut unpacker.raw,
-            None => &mut self.inner,
+            None => &mut self.inner.bytes,
         }
     }
 
     fn release(&mut self, worker: &Worker) {
-        self.inner.release(&worker.spare);
+        self.inner.bytes.release(&worker.spare);
         if let Some(unpacker) = &mut self.unpacker {
             unpacker.raw.release(&worker.spare);
         }
+    }
+
+    /// What was carried; the legs' own lengths are not in it.
+    pub(super) const fn traffic(&self) -> Traffic {
+        self.inner.traffic
     }
 
     pub(super) const fn source_ended(&self) -> bool {

@@ -1,0 +1,292 @@
+//! Settings of the proxy: each is an option of the command line and, by the same name, a key of the config file.
+//!
+//! ```text
+//! defaults (`proxy::ListenerConfig`) <- config file <- command line
+//! ```
+//! Option names are MySQL's own where it has one. Not here: reading the file (`config_file`).
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use codec::{Algorithm, AlgorithmSet, ZlibLevel, ZstdLevel};
+use proxy::{Address, Config, Fingerprint, ListenerConfig, ListenerTls, SslMode, TlsMode, make_self_signed};
+use serde::{Deserialize, Deserializer};
+
+/// Settings of the whole process.
+#[derive(Debug, Clone, Default, PartialEq, clap::Args, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub(crate) struct ProcessSettings {
+    /// Threads that serve sessions [default: one per available CPU].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) workers: Option<u16>,
+    /// Memory for packets and frames that are larger than an ordinary buffer, in MiB, at least 32 [default: 256].
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(32..))]
+    pub(crate) buffer_memory: Option<u32>,
+    /// Log lines to write: error, warn, info or debug [default: info].
+    #[arg(long, value_name = "LEVEL")]
+    #[serde(deserialize_with = "parsed")]
+    pub(crate) log_level: Option<tracing::Level>,
+}
+
+/// Settings of one listener and of what lies behind it.
+#[derive(Debug, Clone, Default, PartialEq, clap::Args, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub(crate) struct ListenerSettings {
+    /// Where clients connect: host:port, [ipv6]:port or unix:/path. Port 0 lets the system choose.
+    #[arg(long, value_name = "ADDR")]
+    #[serde(deserialize_with = "parsed")]
+    pub(crate) listen: Option<Address>,
+    /// The MySQL or MariaDB server; a name is looked up anew for each connection.
+    #[arg(long, value_name = "ADDR")]
+    #[serde(deserialize_with = "parsed")]
+    pub(crate) server: Option<Address>,
+
+    /// What clients may use; without 'uncompressed' a client that can't compress is refused
+    /// [default: zstd,zlib,uncompressed].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[serde(deserialize_with = "list")]
+    pub(crate) protocol_compression_algorithms: Option<Vec<Algorithm>>,
+    /// What to ask the server for: 'auto' (zstd, else zlib, else none), or a list in order of wish [default: auto].
+    #[arg(long, value_name = "LIST")]
+    #[serde(deserialize_with = "parsed")]
+    pub(crate) compression_algorithms: Option<Wishes>,
+    /// zstd level towards the server, 1-22: asked of it, and used by the proxy itself [default: 3].
+    #[arg(long, value_name = "N")]
+    #[serde(deserialize_with = "number")]
+    pub(crate) zstd_compression_level: Option<ZstdLevel>,
+    /// Highest zstd level that a client may cost, 1-22; a higher wish is accepted and capped [default: 3].
+    #[arg(long, value_name = "N")]
+    #[serde(deserialize_with = "number")]
+    pub(crate) zstd_compression_level_max: Option<ZstdLevel>,
+    /// zlib level of the proxy's own frames, 1-12 in libdeflate's counting [default: 1].
+    #[arg(long, value_name = "N")]
+    #[serde(deserialize_with = "number")]
+    pub(crate) zlib_compression_level: Option<ZlibLevel>,
+
+    /// Whether clients may, or must, use TLS [default: preferred with a certificate, else off].
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub(crate) tls: Option<TlsWish>,
+    /// The listener's certificate and what signed it, PEM. Files are read again when they change.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The private key of --tls-cert, PEM, not encrypted.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Instead of --tls-cert and --tls-key: a self-signed pair in this folder, made there if it is missing.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "tls_cert")]
+    pub(crate) tls_self_signed: Option<PathBuf>,
+    /// Clients that use TLS must present a certificate that one of these authorities signed, PEM.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_client_ca: Option<PathBuf>,
+
+    /// TLS towards the server, as in MySQL's clients [default: preferred, or verify_ca with --ssl-ca].
+    #[arg(long, value_name = "MODE", value_enum, ignore_case = true)]
+    pub(crate) ssl_mode: Option<SslWish>,
+    /// Authorities that may have signed the server's certificate, PEM.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ssl_ca: Option<PathBuf>,
+    /// The proxy's own certificate towards the server, PEM.
+    #[arg(long, value_name = "FILE", requires = "ssl_key")]
+    pub(crate) ssl_cert: Option<PathBuf>,
+    /// The private key of --ssl-cert, PEM, not encrypted.
+    #[arg(long, value_name = "FILE", requires = "ssl_cert")]
+    pub(crate) ssl_key: Option<PathBuf>,
+    /// SHA-256 fingerprint of the only certificate that the server may have, whoever signed it.
+    #[arg(long, value_name = "HEX")]
+    #[serde(deserialize_with = "parsed")]
+    pub(crate) ssl_fp: Option<Fingerprint>,
+
+    /// Seconds for a client's login. Keep it below the server's connect_timeout [default: 8].
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) login_timeout: Option<u64>,
+    /// Longest silence, in seconds, in the middle of a client's packet [default: 30].
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) net_read_timeout: Option<u64>,
+}
+
+/// What the server leg asks for, in order of wish.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Wishes(pub(crate) Vec<Algorithm>);
+
+impl FromStr for Wishes {
+    type Err = codec::UnknownAlgorithm;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.eq_ignore_ascii_case("auto") {
+            return Ok(Self(Algorithm::ALL.to_vec()));
+        }
+        text.split(',').map(|name| name.trim().parse()).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// `--tls`.
+#[derive(Debug, Clone, Copy, PartialEq, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum TlsWish {
+    /// It is not offered.
+    Off,
+    /// It is offered.
+    Preferred,
+    /// Clients without it are refused, but for those on a Unix socket.
+    Required,
+}
+
+/// `--ssl-mode`.
+#[derive(Debug, Clone, Copy, PartialEq, clap::ValueEnum, Deserialize)]
+#[clap(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SslWish {
+    /// No TLS.
+    Disabled,
+    /// TLS where the server offers it; not on a Unix socket.
+    Preferred,
+    /// TLS, whoever the server is.
+    Required,
+    /// And its certificate comes from --ssl-ca.
+    VerifyCa,
+    /// And it names the host.
+    VerifyIdentity,
+}
+
+impl From<SslWish> for SslMode {
+    fn from(wish: SslWish) -> Self {
+        match wish {
+            SslWish::Disabled => Self::Disabled,
+            SslWish::Preferred => Self::Preferred,
+            SslWish::Required => Self::Required,
+            SslWish::VerifyCa => Self::VerifyCa,
+            SslWish::VerifyIdentity => Self::VerifyIdentity,
+        }
+    }
+}
+
+impl ProcessSettings {
+    /// These settings where `over` has none.
+    pub(crate) fn overridden_by(self, over: Self) -> Self {
+        Self {
+            workers: over.workers.or(self.workers),
+            buffer_memory: over.buffer_memory.or(self.buffer_memory),
+            log_level: over.log_level.or(self.log_level),
+        }
+    }
+
+    /// The proxy's configuration with these listeners.
+    pub(crate) fn config(&self, listeners: Vec<ListenerConfig>) -> Config {
+        let mut config = Config { listeners, ..Config::default() };
+        config.workers = self.workers.map_or(config.workers, usize::from);
+        if let Some(mebibytes) = self.buffer_memory {
+            config.buffer_memory_max =
+                usize::try_from(mebibytes).unwrap_or(usize::MAX).saturating_mul(1 << 20);
+        }
+        config
+    }
+}
+
+impl ListenerSettings {
+    /// These settings where `over` has none.
+    pub(crate) fn overridden_by(self, over: Self) -> Self {
+        macro_rules! either {
+            ($($field:ident),* $(,)?) => { Self { $($field: over.$field.or(self.$field)),* } };
+        }
+        either! {
+            listen, server, protocol_compression_algorithms, compression_algorithms, zstd_compression_level,
+            zstd_compression_level_max, zlib_compression_level, tls, tls_cert, tls_key, tls_self_signed,
+            tls_client_ca, ssl_mode, ssl_ca, ssl_cert, ssl_key, ssl_fp, login_timeout, net_read_timeout,
+        }
+    }
+
+    /// The listener's configuration. Makes a self-signed certificate if one is asked for.
+    pub(crate) fn config(self) -> anyhow::Result<ListenerConfig> {
+        let tls = self.listener_tls()?;
+        let listen = self.listen.context("--listen is missing: where clients connect")?;
+        let server = self.server.context("--server is missing: the MySQL or MariaDB server")?;
+        let mut config = ListenerConfig::new(listen, server);
+        config.tls = tls;
+        config.server_tls.mode = self.ssl_mode.map(SslMode::from);
+        config.server_tls.ca = self.ssl_ca;
+        config.server_tls.cert = self.ssl_cert;
+        config.server_tls.key = self.ssl_key;
+        config.server_tls.fingerprint = self.ssl_fp;
+        let seconds = Duration::from_secs;
+        macro_rules! set {
+            ($($field:ident = $value:expr;)*) => { $(if let Some(value) = $value { config.$field = value; })* };
+        }
+        set! {
+            permitted = self.protocol_compression_algorithms.map(|list| AlgorithmSet::of(&list));
+            server_algorithms = self.compression_algorithms.map(|wishes| wishes.0);
+            zstd_level = self.zstd_compression_level;
+            zstd_level_max = self.zstd_compression_level_max;
+            zlib_level = self.zlib_compression_level;
+            login_timeout = self.login_timeout.map(seconds);
+            net_read_timeout = self.net_read_timeout.map(seconds);
+        }
+        Ok(config)
+    }
+
+    fn listener_tls(&self) -> anyhow::Result<Option<ListenerTls>> {
+        let pair = match (&self.tls_cert, &self.tls_key, &self.tls_self_signed) {
+            _ if self.tls == Some(TlsWish::Off) => None,
+            (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => {
+                bail!("tls-self-signed stands instead of tls-cert and tls-key; give one or the other")
+            }
+            (Some(cert), Some(key), None) => Some((cert.clone(), key.clone())),
+            (None, None, Some(folder)) => Some(make_self_signed(folder)?),
+            (None, None, None) => None,
+            (Some(_), None, None) | (None, Some(_), None) => bail!("tls-cert and tls-key go together"),
+        };
+        let mode = match (self.tls, &pair) {
+            (Some(TlsWish::Off), _) | (None, None) => return Ok(None),
+            (Some(TlsWish::Required), _) => TlsMode::Required,
+            (Some(TlsWish::Preferred), _) | (None, Some(_)) => TlsMode::Preferred,
+        };
+        let (cert, key) =
+            pair.context("TLS needs a certificate: tls-cert and tls-key, or tls-self-signed")?;
+        Ok(Some(ListenerTls { mode, cert, key, client_ca: self.tls_client_ca.clone() }))
+    }
+}
+
+/// A value that is written as on the command line.
+fn parsed<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: std::fmt::Display>,
+{
+    let text = String::deserialize(deserializer)?;
+    text.parse().map(Some).map_err(serde::de::Error::custom)
+}
+
+/// A number that has limits.
+fn number<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: std::fmt::Display>,
+{
+    let number = u64::deserialize(deserializer)?;
+    number.to_string().parse().map(Some).map_err(serde::de::Error::custom)
+}
+
+/// A list, as an array or as on the command line.
+fn list<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: std::fmt::Display>,
+{
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "a list of names")]
+    enum Written {
+        Array(Vec<String>),
+        Text(String),
+    }
+    let names = match Written::deserialize(deserializer)? {
+        Written::Array(names) => names,
+        Written::Text(text) => text.split(',').map(|name| name.trim().to_owned()).collect(),
+    };
+    names
+        .iter()
+        .map(|name| name.parse())
+        .collect::<Result<_, _>>()
+        .map(Some)
+        .map_err(serde::de::Error::custom)
+}

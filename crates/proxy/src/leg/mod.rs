@@ -1,0 +1,249 @@
+//! One side's connection: a TCP or Unix socket, with or without TLS, whose bytes are counted.
+//!
+//! Invariants: what `poll_write` took has reached the socket only when `poll_flush` is ready.
+//! Not here: certificates (`tls`), frames (`relay`).
+
+mod stream;
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use socket2::{SockRef, Socket as Socket2, TcpKeepalive};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::{TcpStream, UnixStream, lookup_host};
+use tokio::time::timeout;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{ClientConfig, ServerConfig};
+use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
+use wire::connect::auth::Security;
+
+pub(crate) use self::stream::Stream;
+use crate::Address;
+use crate::tls::Carrier;
+
+/// A connected socket.
+pub(crate) struct Leg {
+    socket: Socket,
+    /// Bytes read from the peer, without those that TLS adds.
+    pub(crate) received_len: u64,
+    /// Bytes written to the peer, without those that TLS adds.
+    pub(crate) sent_len: u64,
+    needs_flush: bool,
+}
+
+enum Socket {
+    Plain(Stream),
+    Tls(Box<TlsStream<Carrier>>),
+    /// A TLS handshake failed, or was given up.
+    Gone,
+}
+
+impl Leg {
+    /// A TCP socket, whose options are set already.
+    pub(crate) const fn tcp(stream: TcpStream) -> Self {
+        Self::plain(Stream::Tcp(stream))
+    }
+
+    pub(crate) const fn unix(stream: UnixStream) -> Self {
+        Self::plain(Stream::Unix(stream))
+    }
+
+    const fn plain(stream: Stream) -> Self {
+        Self { socket: Socket::Plain(stream), received_len: 0, sent_len: 0, needs_flush: false }
+    }
+
+    /// Connects to `address`, whose name is looked up now; every address of the name is tried.
+    pub(crate) async fn dial(address: &Address, limit: Duration) -> io::Result<Self> {
+        let connected = timeout(limit, async {
+            match address {
+                Address::Unix(path) => UnixStream::connect(path).await.map(Self::unix),
+                Address::Tcp { host, port } => {
+                    if let Ok(ip) = host.parse() {
+                        return connect(SocketAddr::new(ip, *port)).await;
+                    }
+                    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+                    for address in lookup_host((host.as_str(), *port)).await? {
+                        match connect(address).await {
+                            Ok(leg) => return Ok(leg),
+                            Err(error) => last = error,
+                        }
+                    }
+                    Err(last)
+                }
+            }
+        });
+        connected.await.unwrap_or_else(|_| {
+            Err(io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {} s", limit.as_secs())))
+        })
+    }
+
+    /// What protects this leg's bytes.
+    pub(crate) const fn security(&self) -> Security {
+        match &self.socket {
+            Socket::Tls(_) => Security::Tls,
+            Socket::Plain(Stream::Unix(_)) => Security::Socket,
+            Socket::Plain(Stream::Tcp(_)) | Socket::Gone => Security::Plain,
+        }
+    }
+
+    /// The TLS version in use, like `TLSv1_3`; empty without TLS.
+    pub(crate) fn tls_version(&self) -> &'static str {
+        match &self.socket {
+            Socket::Tls(stream) => {
+                stream.get_ref().1.protocol_version().and_then(|it| it.as_str()).unwrap_or("")
+            }
+            _ => "",
+        }
+    }
+
+    /// Goes on as a TLS server; `received` is what came behind the request for it.
+    ///
+    /// Not cancel-safe: a handshake that fails or is given up takes the socket with it.
+    pub(crate) async fn accept_tls(
+        &mut self,
+        config: Arc<ServerConfig>,
+        received: Vec<u8>,
+    ) -> io::Result<()> {
+        let carrier = Carrier::new(self.take_plain()?, received);
+        let stream = TlsAcceptor::from(config).accept(carrier).await?;
+        self.socket = Socket::Tls(Box::new(stream.into()));
+        Ok(())
+    }
+
+    /// Goes on as a TLS client; not cancel-safe either.
+    pub(crate) async fn connect_tls(
+        &mut self,
+        config: Arc<ClientConfig>,
+        name: ServerName<'static>,
+        received: Vec<u8>,
+    ) -> io::Result<()> {
+        let carrier = Carrier::new(self.take_plain()?, received);
+        let stream = TlsConnector::from(config).connect(name, carrier).await?;
+        self.socket = Socket::Tls(Box::new(stream.into()));
+        Ok(())
+    }
+
+    fn take_plain(&mut self) -> io::Result<Stream> {
+        match std::mem::replace(&mut self.socket, Socket::Gone) {
+            Socket::Plain(stream) => Ok(stream),
+            Socket::Tls(_) | Socket::Gone => Err(gone()),
+        }
+    }
+
+    /// Reads into the room behind `bytes`; 0 at the peer's end.
+    pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, bytes: &mut Vec<u8>) -> Poll<io::Result<usize>> {
+        let mut buffer = ReadBuf::uninit(bytes.spare_capacity_mut());
+        match &mut self.socket {
+            Socket::Plain(stream) => ready!(Pin::new(stream).poll_read(cx, &mut buffer))?,
+            Socket::Tls(stream) => match ready!(Pin::new(stream).poll_read(cx, &mut buffer)) {
+                // A close without TLS's own word for it: whether packets are missing shows in the packets.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Poll::Ready(Ok(0)),
+                read => read?,
+            },
+            Socket::Gone => return Poll::Ready(Err(gone())),
+        }
+        let len = buffer.filled().len();
+        // SAFETY: the reader filled `len` bytes of the spare capacity.
+        #[expect(unsafe_code, reason = "reads into spare capacity, so that no buffer is zeroed per read")]
+        unsafe {
+            bytes.set_len(bytes.len() + len);
+        }
+        self.received_len += len as u64;
+        Poll::Ready(Ok(len))
+    }
+
+    pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let len = match &mut self.socket {
+            Socket::Plain(stream) => ready!(Pin::new(stream).poll_write(cx, bytes))?,
+            Socket::Tls(stream) => {
+                self.needs_flush = true;
+                ready!(Pin::new(stream).poll_write(cx, bytes))?
+            }
+            Socket::Gone => return Poll::Ready(Err(gone())),
+        };
+        self.sent_len += len as u64;
+        Poll::Ready(Ok(len))
+    }
+
+    /// Waits until the socket has everything.
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.needs_flush
+            && let Socket::Tls(stream) = &mut self.socket
+        {
+            ready!(Pin::new(stream).poll_flush(cx))?;
+            self.needs_flush = false;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// No more bytes to the peer.
+    pub(crate) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.socket {
+            Socket::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Socket::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+            Socket::Gone => Poll::Ready(Ok(())),
+        }
+    }
+
+    pub(crate) async fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.socket {
+            Socket::Plain(stream) => stream.write_all(bytes).await?,
+            Socket::Tls(stream) => {
+                stream.write_all(bytes).await?;
+                stream.flush().await?;
+            }
+            Socket::Gone => return Err(gone()),
+        }
+        self.sent_len += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Appends what the peer sends next; 0 at its end.
+    pub(crate) async fn read(&mut self, bytes: &mut Vec<u8>) -> io::Result<usize> {
+        bytes.reserve(CONNECT_READ_LEN);
+        std::future::poll_fn(|cx| self.poll_read(cx, bytes)).await
+    }
+
+    /// Ends our half and reads what still comes for a moment, so that the peer sees our last bytes and not a
+    /// reset.
+    pub(crate) async fn linger(mut self) {
+        let drained = timeout(LINGER, async {
+            std::future::poll_fn(|cx| self.poll_shutdown(cx)).await?;
+            let mut rest = Vec::new();
+            while self.read(&mut rest).await? > 0 {
+                rest.clear();
+            }
+            io::Result::Ok(())
+        });
+        // Whatever came of it, the socket closes now.
+        drop(drained.await);
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::new(io::ErrorKind::NotConnected, "its TLS handshake did not succeed")
+}
+
+async fn connect(address: SocketAddr) -> io::Result<Leg> {
+    let stream = TcpStream::connect(address).await?;
+    set_options(&SockRef::from(&stream))?;
+    Ok(Leg::tcp(stream))
+}
+
+/// Options of every TCP socket; accepted ones inherit them from their listener.
+pub(crate) fn set_options(socket: &Socket2) -> io::Result<()> {
+    // Replies are small and their ends are known: Nagle's wait would only add latency.
+    socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE_IDLE))
+}
+
+/// Dead peers are found after this silence (and the kernel's probes).
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
+/// A login's packets are small.
+const CONNECT_READ_LEN: usize = 4 << 10;
+/// Long enough for a client to read an error, short enough not to pile up.
+const LINGER: Duration = Duration::from_secs(1);

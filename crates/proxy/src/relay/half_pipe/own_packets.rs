@@ -1,0 +1,77 @@
+//! Packets that the proxy itself reads or makes: exchanges that it translates, and its own errors.
+//!
+//! Invariants: what waits to be delivered goes first; a packet that may hold a password is wiped where it lay.
+//! Not here: packets that pass (`super`).
+
+use std::task::{Context, Poll, ready};
+
+use wire::packet;
+use zeroize::Zeroizing;
+
+use super::HalfPipe;
+use crate::leg::Leg;
+use crate::relay::unpacker::Unpacked;
+use crate::worker::Worker;
+use crate::{Cause, Phase, SessionError};
+
+impl HalfPipe {
+    /// Appends one packet of the proxy's own, with this packet and frame id, to what is delivered.
+    pub(in crate::relay) fn append_own(
+        &mut self,
+        (packet_id, frame_id): (u8, u8),
+        payload: &[u8],
+        worker: &Worker,
+    ) -> Result<(), SessionError> {
+        let side = self.destination();
+        if let Some(packer) = &mut self.packer {
+            let appended = packer.append_own((packet_id, frame_id), payload, worker);
+            return appended.map_err(|cause| SessionError { side, phase: Phase::Command, cause });
+        }
+        let mut bytes = self.inner.bytes.take();
+        let rest = bytes.split_off(self.scanned_len);
+        packet::split(payload, packet_id, &mut bytes);
+        self.scanned_len = bytes.len();
+        let inner = self.inner.bytes.appending(bytes.len() + rest.len(), &worker.spare);
+        inner.extend_from_slice(&bytes);
+        inner.extend_from_slice(&rest);
+        Ok(())
+    }
+
+    /// Takes the packet at the start of `inner` out, if it is whole and nothing waits before it.
+    pub(in crate::relay) fn take_packet(&mut self) -> Option<(packet::Header, Zeroizing<Vec<u8>>)> {
+        let bytes = self.inner.bytes.waiting();
+        let header = packet::Header::parse(bytes).filter(|_| self.scanned_len == 0)?;
+        let end = packet::HEADER_LEN + header.payload_len;
+        let payload = Zeroizing::new(bytes.get(packet::HEADER_LEN..end)?.to_vec());
+        self.inner.bytes.waiting_mut().get_mut(..end)?.fill(0);
+        self.inner.bytes.consume(end);
+        Some((header, payload))
+    }
+
+    /// Takes more of the source in without following it: for exchanges that are read packet by packet.
+    pub(in crate::relay) fn poll_fill(
+        &mut self,
+        cx: &mut Context<'_>,
+        source: &mut Leg,
+        worker: &Worker,
+    ) -> Poll<Result<(), SessionError>> {
+        if let Some(unpacker) = &mut self.unpacker {
+            let step = ready!(unpacker.poll_unpack(cx, &mut self.inner.bytes, false, None, worker));
+            if let Unpacked::Grew { .. } = step.map_err(|cause| self.failed(cause))? {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        ready!(self.poll_read(cx, source, worker))?;
+        if self.source_ended {
+            return Poll::Ready(Err(self.failed(Cause::ClosedEarly)));
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Packet and frame id that were given to a packet of which the destination has seen nothing.
+    pub(in crate::relay) fn unsent_ids(&self) -> Option<(u8, u8)> {
+        let packer = self.packer.as_ref().filter(|_| self.scanner.is_inside_packet())?;
+        let header = packet::Header::parse(self.inner.bytes.waiting())?;
+        Some((header.sequence_id, packer.begun_frame_id()))
+    }
+}

@@ -1,0 +1,23 @@
+//! TLS of each leg: who asks for it, with which certificates, and what is checked.
+//!
+//! ```text
+//! client leg   --tls off|preferred|required       a certificate of the proxy's (`listener`)
+//! server leg   --ssl-mode disabled ... verify_identity, MySQL's own words (`server_leg`)
+//! ```
+//! Invariants: TLS 1.2 and 1.3 only; files are read again when they change, and a file that can't be used leaves
+//! the last good one in place, with a warning.
+//! Not here: when a leg is upgraded (`connect`), the records (rustls).
+
+mod carrier;
+mod files;
+mod listener;
+mod reloading;
+mod self_signed;
+mod server_leg;
+
+pub(crate) use carrier::Carrier;
+pub use files::TlsError;
+pub use listener::{ListenerTls, TlsMode};
+pub(crate) use reloading::Reloading;
+pub use self_signed::make_self_signed;
+pub use server_leg::{BadFingerprint, Fingerprint, ServerTls, SslMode};

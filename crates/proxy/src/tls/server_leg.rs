@@ -1,0 +1,285 @@
+//! The server leg's TLS: the proxy is the TLS client, and checks what `--ssl-mode` says.
+//!
+//! Source: MySQL manual, "Command Options for Encrypted Connections". Not here: the handshake (`connect`).
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use aws_lc_rs::digest;
+use tokio_rustls::rustls::client::WebPkiServerVerifier;
+use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use tokio_rustls::rustls::crypto::aws_lc_rs as provider;
+use tokio_rustls::rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::{
+    ALL_VERSIONS, CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme,
+};
+
+use super::{Reloading, TlsError, files};
+
+/// `--ssl-mode`, with MySQL's meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum SslMode {
+    /// No TLS.
+    Disabled,
+    /// TLS where the server offers it; not on a Unix socket.
+    #[default]
+    Preferred,
+    /// TLS, whoever the server is.
+    Required,
+    /// And its certificate comes from `--ssl-ca`.
+    VerifyCa,
+    /// And it names the host.
+    VerifyIdentity,
+}
+
+impl SslMode {
+    /// MySQL's own word, in lower case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Disabled => "disabled",
+            Self::Preferred => "preferred",
+            Self::Required => "required",
+            Self::VerifyCa => "verify_ca",
+            Self::VerifyIdentity => "verify_identity",
+        }
+    }
+}
+
+/// SHA-256 of a certificate in DER form.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint([u8; 32]);
+
+/// Why a text is no fingerprint.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "'{0}' is no SHA-256 fingerprint; write 64 hex digits, with or without colons, as 'openssl x509 -in \
+     server-cert.pem -noout -fingerprint -sha256' prints them"
+)]
+pub struct BadFingerprint(String);
+
+impl FromStr for Fingerprint {
+    type Err = BadFingerprint;
+
+    fn from_str(text: &str) -> Result<Self, BadFingerprint> {
+        let bad = || BadFingerprint(text.to_owned());
+        let digits: Vec<u8> =
+            text.bytes().filter(|byte| *byte != b':').map(|byte| byte.to_ascii_lowercase()).collect();
+        let mut out = [0; 32];
+        if digits.len() != 2 * out.len() {
+            return Err(bad());
+        }
+        let value = |digit: u8| char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
+        for (byte, pair) in out.iter_mut().zip(digits.chunks_exact(2)) {
+            let &[high, low] = pair else { return Err(bad()) };
+            *byte = value(high).ok_or_else(bad)? << 4 | value(low).ok_or_else(bad)?;
+        }
+        Ok(Self(out))
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, byte) in self.0.iter().enumerate() {
+            let colon = if index == 0 { "" } else { ":" };
+            write!(f, "{colon}{byte:02X}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What the server leg asks for and checks.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ServerTls {
+    /// `--ssl-mode`; without it `--ssl-ca` means VERIFY_CA, as in MySQL's clients, and `--ssl-fp` means REQUIRED.
+    pub mode: Option<SslMode>,
+    /// `--ssl-ca`: PEM.
+    pub ca: Option<PathBuf>,
+    /// `--ssl-cert`: PEM, for accounts with REQUIRE X509; it is the same for all users.
+    pub cert: Option<PathBuf>,
+    /// `--ssl-key`: PEM.
+    pub key: Option<PathBuf>,
+    /// `--ssl-fp`: the only certificate that is accepted, whoever signed it.
+    pub fingerprint: Option<Fingerprint>,
+}
+
+impl ServerTls {
+    /// The mode in force.
+    pub fn mode(&self) -> SslMode {
+        match (self.mode, &self.ca, &self.fingerprint) {
+            (Some(mode), ..) => mode,
+            (None, Some(_), _) => SslMode::VerifyCa,
+            (None, None, Some(_)) => SslMode::Required,
+            (None, None, None) => SslMode::default(),
+        }
+    }
+
+    /// Reads the files; `None` when TLS is disabled.
+    pub(crate) fn load(&self) -> Result<Option<Reloading<ClientConfig>>, TlsError> {
+        let setup = |text: &str| Err(TlsError::Setup(text.to_owned()));
+        match (self.mode(), &self.ca) {
+            (SslMode::Disabled, _) => return Ok(None),
+            (SslMode::VerifyCa | SslMode::VerifyIdentity, None) => {
+                return setup("--ssl-mode verify_ca and verify_identity need --ssl-ca");
+            }
+            (SslMode::Preferred, _) if self.fingerprint.is_some() => {
+                return setup(
+                    "--ssl-fp with --ssl-mode preferred would go unchecked without TLS; use required",
+                );
+            }
+            _ => {}
+        }
+        if self.cert.is_some() != self.key.is_some() {
+            return setup("--ssl-cert and --ssl-key go together");
+        }
+        let files = [&self.ca, &self.cert, &self.key].into_iter().flatten().cloned().collect();
+        let tls = self.clone();
+        Reloading::new(files, Box::new(move || tls.read())).map(Some)
+    }
+
+    fn read(&self) -> Result<ClientConfig, TlsError> {
+        let provider = Arc::new(provider::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(ALL_VERSIONS)
+            .map_err(|error| TlsError::Setup(error.to_string()))?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(self.verifier(provider)?));
+        let mut config = match (&self.cert, &self.key) {
+            (Some(cert), Some(key_path)) => {
+                let chain = files::certificates("--ssl-cert", cert)?;
+                let key = files::private_key("--ssl-key", key_path)?;
+                builder.with_client_auth_cert(chain, key).map_err(|error| {
+                    let reason = format!("it can't be used with the key '{}': {error}", key_path.display());
+                    TlsError::file("--ssl-cert", cert, reason)
+                })?
+            }
+            _ => builder.with_no_client_auth(),
+        };
+        // As MySQL's own clients, which name no host unless told to.
+        config.enable_sni = false;
+        Ok(config)
+    }
+
+    fn verifier(&self, provider: Arc<CryptoProvider>) -> Result<Verifier, TlsError> {
+        let (roots, mode) = match (&self.ca, self.mode()) {
+            (Some(path), mode @ (SslMode::VerifyCa | SslMode::VerifyIdentity)) => {
+                let roots = Arc::new(files::authorities("--ssl-ca", path)?);
+                let verifier =
+                    WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider)).build();
+                (Some(verifier.map_err(|error| TlsError::file("--ssl-ca", path, error))?), mode)
+            }
+            (_, mode) => (None, mode),
+        };
+        Ok(Verifier {
+            roots,
+            checks_name: mode == SslMode::VerifyIdentity,
+            fingerprint: self.fingerprint,
+            provider,
+        })
+    }
+}
+
+/// Checks a server's certificate as far as the mode asks.
+#[derive(Debug)]
+struct Verifier {
+    roots: Option<Arc<WebPkiServerVerifier>>,
+    checks_name: bool,
+    fingerprint: Option<Fingerprint>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if let Some(pinned) = self.fingerprint
+            && digest::digest(&digest::SHA256, end_entity).as_ref() != pinned.0
+        {
+            return Err(Error::General(
+                "the certificate's fingerprint is not the one of --ssl-fp".to_owned(),
+            ));
+        }
+        let Some(roots) = &self.roots else { return Ok(ServerCertVerified::assertion()) };
+        match roots.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+            // The name is looked at last, when the chain has been found good.
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) if !self.checks_name => Ok(ServerCertVerified::assertion()),
+            checked => checked,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, cert, signature, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, cert, signature, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fingerprint_is_read_as_openssl_prints_it() {
+        let text =
+            "00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF";
+        let read: Fingerprint = text.parse().unwrap();
+        assert_eq!(read.to_string(), text);
+        assert_eq!(text.replace(':', "").to_lowercase().parse(), Ok(read));
+        for bad in ["", "00:11", &text[1..], &text.replace('A', "G")] {
+            assert!(bad.parse::<Fingerprint>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_mode_follows_from_what_is_given_as_in_mysqls_clients() {
+        let fingerprint = Some("00".repeat(32).parse().unwrap());
+        assert_eq!(ServerTls::default().mode(), SslMode::Preferred);
+        assert_eq!(ServerTls { ca: Some("ca.pem".into()), ..ServerTls::default() }.mode(), SslMode::VerifyCa);
+        assert_eq!(ServerTls { fingerprint, ..ServerTls::default() }.mode(), SslMode::Required);
+    }
+
+    #[test]
+    fn settings_that_would_go_unchecked_are_refused() {
+        let fingerprint = Some("00".repeat(32).parse().unwrap());
+        let preferred = Some(SslMode::Preferred);
+        for tls in [
+            ServerTls { mode: Some(SslMode::VerifyIdentity), ..ServerTls::default() },
+            ServerTls { mode: preferred, fingerprint, ..ServerTls::default() },
+            ServerTls { cert: Some("cert.pem".into()), ..ServerTls::default() },
+            ServerTls { ca: Some("/nowhere/ca.pem".into()), ..ServerTls::default() },
+        ] {
+            assert!(tls.load().is_err(), "{tls:?}");
+        }
+    }
+}
