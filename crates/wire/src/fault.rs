@@ -55,4 +55,29 @@ pub enum Fault {
         /// The limit, bytes.
         max: usize,
     },
+    /// The CRC-32C that a PROXY protocol header carries is not its own.
+    #[error("PROXY protocol header: its checksum is {announced:#010x}, but its bytes give {actual:#010x}")]
+    ProxyCrcMismatch {
+        /// What the header says.
+        announced: u32,
+        /// What its bytes add up to.
+        actual: u32,
+    },
+    /// A PROXY protocol header has another form than its version's.
+    #[error("PROXY protocol header: {0}")]
+    ProxyHeader(&'static str),
+    /// A PROXY protocol header was due, and the peer began with something else.
+    #[error("no PROXY protocol header before the first packet")]
+    ProxyHeaderMissing,
+    /// A PROXY protocol header announces more bytes than any honest one has.
+    #[error("a PROXY protocol header of {len} bytes; at most {max} are accepted")]
+    ProxyHeaderTooLong {
+        /// Header, addresses and TLVs, bytes.
+        len: usize,
+        /// The limit, bytes.
+        max: usize,
+    },
+    /// A PROXY protocol header speaks of datagrams (UDP), which carry no MySQL.
+    #[error("PROXY protocol header: it relays datagrams, not a stream")]
+    ProxyNotStream,
 }

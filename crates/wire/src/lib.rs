@@ -22,6 +22,7 @@ mod fault;
 pub mod frame;
 pub mod limits;
 pub mod packet;
+pub mod proxy_protocol;
 mod reader;
 pub mod response;
 pub mod scanner;

@@ -32,3 +32,16 @@ pub const PEEK_LEN: usize = 32;
 /// Commands that may be in flight before the client is no longer read. Connector/J's bulk mode pipelines
 /// thousands; each costs some 20 bytes here.
 pub const COMMANDS_IN_FLIGHT_MAX: usize = 16_384;
+
+/// Longest version 1 header of the PROXY protocol, CRLF included.
+/// Source: its specification, section 2.1: UNKNOWN with two IPv6 addresses and ports.
+pub const PROXY_V1_LEN_MAX: usize = 107;
+
+/// Longest header of the PROXY protocol that is read. The specification wants the addresses to fit a segment of 536
+/// bytes, and bounds TLVs by their 16-bit length alone; those of a TLS client with a certificate take some hundred
+/// bytes, and a cloud's own some more.
+pub const PROXY_HEADER_LEN_MAX: usize = 4096;
+
+/// Longest header of the PROXY protocol that is sent: MariaDB answers the login behind a longer one with error 1105.
+/// Source: `MAX_PROXY_HEADER_LEN` in MariaDB's `sql/proxy_protocol.cc`; measured.
+pub const PROXY_HEADER_SENT_LEN_MAX: usize = 256;

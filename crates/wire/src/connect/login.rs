@@ -15,7 +15,7 @@ use std::ops::Range;
 use zeroize::Zeroizing;
 
 use super::auth::NO_PLUGIN;
-use crate::{Capabilities, Fault, Reader, write_lenenc_bytes};
+use crate::{Capabilities, Fault, Reader, proxy_protocol, write_lenenc_bytes};
 
 /// What a client may begin with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -275,7 +275,7 @@ pub fn foreign_protocol(first: &[u8]) -> Option<&'static str> {
             Some("an HTTP client")
         }
         [b'S', b'S', b'H', b'-', ..] => Some("an SSH client"),
-        [b'P', b'R', b'O', b'X', ..] | [0x0d, 0x0a, 0x0d, 0x0a, ..] => Some("a PROXY protocol header"),
+        first if proxy_protocol::starts_like(first) => Some("a PROXY protocol header"),
         // X protocol: length 4 little endian (small), type 1 CapabilitiesGet, 2 CapabilitiesSet, 4 AuthenticateStart.
         [1..=0xff, 0..=4, 0, 0, 1 | 2 | 4, ..] => Some("an X protocol client, whose port is 33060"),
         [0, 0, 0, n, ..] if *n != 1 => Some("a PostgreSQL client"),
@@ -409,6 +409,16 @@ mod tests {
     #[test]
     fn a_login_of_before_4_1_is_named() {
         assert_eq!(ClientHello::parse(&[5, 0, 0, 0, 1, b'r', 0]), Err(Fault::LoginTooOld));
+    }
+
+    #[test]
+    fn a_proxy_protocol_header_before_a_login_is_named_and_a_login_is_not() {
+        for first in [&b"PROXY TCP4 "[..], b"PROX", b"\r\n\r\n\0\r\nQUIT\n", b"\r\n\r\n"] {
+            assert_eq!(foreign_protocol(first), Some("a PROXY protocol header"));
+        }
+        for first in [&b"PROXIMA"[..], b"PRO\x01\x85", b"\r\n\r\x01\x85"] {
+            assert_eq!(foreign_protocol(first), None);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! `<server or client>-<version>-<what>`. The servers were private ones without TLS files; the clients logged in
 //! as `tester` and were offered everything of the server's greeting but TLS.
 //!
-//! Not here: packets behind the login.
+//! Not here: packets behind the login; `haproxy-...`, which are no packets (`proxy_protocol`).
 
 use wire::connect::greeting::{self, FirstPacket, Greeting};
 use wire::connect::login::{ClientHello, Login, ServerLeg};
@@ -19,13 +19,15 @@ macro_rules! capture {
 const COMPRESS: Capabilities = Capabilities::COMPRESS;
 const ZSTD: Capabilities = Capabilities::ZSTD_COMPRESSION_ALGORITHM;
 
+/// What a capture's digits stand for.
+pub(crate) fn bytes_of(hex: &str) -> Vec<u8> {
+    let digits: Vec<u8> = hex.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}
+
 /// The payload of a captured packet; its header must fit it.
 fn payload(name: &str, hex: &str) -> Vec<u8> {
-    let digits: Vec<u8> = hex.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    let bytes: Vec<u8> = digits
-        .chunks(2)
-        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
-        .collect();
+    let bytes = bytes_of(hex);
     let header = packet::Header::parse(&bytes).unwrap();
     assert_eq!(header.payload_len, bytes.len() - packet::HEADER_LEN, "{name}");
     assert_eq!(header.sequence_id, u8::from(!name.ends_with("greeting")), "{name}");

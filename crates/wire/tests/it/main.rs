@@ -5,3 +5,4 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod captures;
+mod proxy_protocol;
