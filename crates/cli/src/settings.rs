@@ -11,7 +11,10 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use codec::{Algorithm, AlgorithmSet, ZlibLevel, ZstdLevel};
-use proxy::{Address, Config, Fingerprint, ListenerConfig, ListenerTls, SslMode, TlsMode, make_self_signed};
+use proxy::{
+    Address, Config, Fingerprint, ListenerConfig, ListenerTls, Network, SendProxy, SslMode, TlsMode,
+    make_self_signed,
+};
 use serde::{Deserialize, Deserializer};
 
 /// Settings of the whole process.
@@ -42,6 +45,16 @@ pub(crate) struct ListenerSettings {
     #[arg(long, value_name = "ADDR")]
     #[serde(deserialize_with = "parsed")]
     pub(crate) server: Option<Address>,
+
+    /// Peers that must begin with a PROXY protocol header, version 1 or 2, and are believed: addresses, prefixes
+    /// such as 10.0.0.0/8, or unix [default: nobody].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[serde(deserialize_with = "list")]
+    pub(crate) proxy_protocol_from: Option<Vec<Network>>,
+    /// Tell the server the client's address by a PROXY protocol header; MySQL itself has no such protocol and finds
+    /// it in the connection attributes _client_ip and _client_port.
+    #[arg(long, value_name = "VERSION", value_enum)]
+    pub(crate) send_proxy: Option<SendProxyWish>,
 
     /// What clients may use; without 'uncompressed' a client that can't compress is refused
     /// [default: zstd,zlib,uncompressed].
@@ -133,6 +146,16 @@ pub(crate) enum TlsWish {
     Required,
 }
 
+/// `--send-proxy`.
+#[derive(Debug, Clone, Copy, PartialEq, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum SendProxyWish {
+    /// A line of text.
+    V1,
+    /// Binary, with a checksum.
+    V2,
+}
+
 /// `--ssl-mode`.
 #[derive(Debug, Clone, Copy, PartialEq, clap::ValueEnum, Deserialize)]
 #[clap(rename_all = "snake_case")]
@@ -191,7 +214,7 @@ impl ListenerSettings {
             ($($field:ident),* $(,)?) => { Self { $($field: over.$field.or(self.$field)),* } };
         }
         either! {
-            listen, server, protocol_compression_algorithms, compression_algorithms, zstd_compression_level,
+            listen, server, proxy_protocol_from, send_proxy, protocol_compression_algorithms, compression_algorithms, zstd_compression_level,
             zstd_compression_level_max, zlib_compression_level, tls, tls_cert, tls_key, tls_self_signed,
             tls_client_ca, ssl_mode, ssl_ca, ssl_cert, ssl_key, ssl_fp, login_timeout, net_read_timeout,
         }
@@ -204,6 +227,10 @@ impl ListenerSettings {
         let server = self.server.context("--server is missing: the MySQL or MariaDB server")?;
         let mut config = ListenerConfig::new(listen, server);
         config.tls = tls;
+        config.send_proxy = self.send_proxy.map(|version| match version {
+            SendProxyWish::V1 => SendProxy::V1,
+            SendProxyWish::V2 => SendProxy::V2,
+        });
         config.server_tls.mode = self.ssl_mode.map(SslMode::from);
         config.server_tls.ca = self.ssl_ca;
         config.server_tls.cert = self.ssl_cert;
@@ -214,6 +241,7 @@ impl ListenerSettings {
             ($($field:ident = $value:expr;)*) => { $(if let Some(value) = $value { config.$field = value; })* };
         }
         set! {
+            proxy_protocol_from = self.proxy_protocol_from;
             permitted = self.protocol_compression_algorithms.map(|list| AlgorithmSet::of(&list));
             server_algorithms = self.compression_algorithms.map(|wishes| wishes.0);
             zstd_level = self.zstd_compression_level;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use codec::{Algorithm, AlgorithmSet, ZlibLevel, ZstdLevel};
 
-use crate::Address;
 use crate::tls::{ListenerTls, ServerTls};
+use crate::{Address, Network};
 
 /// Settings of a proxy.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +18,15 @@ pub struct Config {
     pub workers: usize,
     /// Frames and packets that are larger than an ordinary buffer, all together, bytes.
     pub buffer_memory_max: usize,
+}
+
+/// Version of the PROXY protocol that the server is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SendProxy {
+    /// A line of text.
+    V1,
+    /// Binary, with a checksum.
+    V2,
 }
 
 /// Settings of one listener and of what lies behind it.
@@ -31,6 +40,10 @@ pub struct ListenerConfig {
     pub tls: Option<ListenerTls>,
     /// The server leg's TLS.
     pub server_tls: ServerTls,
+    /// `--proxy-protocol-from`: peers that must begin with a PROXY protocol header, and are believed.
+    pub proxy_protocol_from: Vec<Network>,
+    /// `--send-proxy`: how the server is told the client's address.
+    pub send_proxy: Option<SendProxy>,
     /// `--protocol-compression-algorithms`: what clients may use.
     pub permitted: AlgorithmSet,
     /// `--zstd-compression-level-max`: a client's higher level is accepted and capped.
@@ -58,6 +71,8 @@ impl ListenerConfig {
             server,
             tls: None,
             server_tls: ServerTls::default(),
+            proxy_protocol_from: Vec::new(),
+            send_proxy: None,
             permitted: AlgorithmSet::ALL,
             zstd_level_max: ZstdLevel::DEFAULT,
             server_algorithms: Algorithm::ALL.to_vec(),

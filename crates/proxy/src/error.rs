@@ -11,6 +11,8 @@ use wire::{Fault, Side};
 /// Where a session was when it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
+    /// A trusted peer's PROXY protocol header is due.
+    ProxyHeader,
     /// The server's socket is being opened.
     Dial,
     /// The server's greeting is due.
@@ -27,6 +29,7 @@ impl Phase {
     /// Lower-case name for logs and counters.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::ProxyHeader => "proxy_header",
             Self::Dial => "dial",
             Self::Greeting => "greeting",
             Self::Login => "login",
@@ -61,6 +64,9 @@ pub enum Cause {
     /// The socket failed.
     #[error("{0}")]
     Io(#[from] io::Error),
+    /// The server does not speak the PROXY protocol.
+    #[error("it is MySQL {0}, which has no PROXY protocol")]
+    ProxyProtocolUnknown(String),
     /// RSA between a plain and a secure leg failed.
     #[error("the password could not be carried between the legs: {0}")]
     Rsa(&'static str),
@@ -97,6 +103,7 @@ impl Cause {
             Self::CompressionRefused(_) => "compression_refused",
             Self::Protocol(fault) => fault_name(fault),
             Self::Io(_) => "io",
+            Self::ProxyProtocolUnknown(_) => "proxy_protocol_unknown",
             Self::Rsa(_) => "rsa",
             Self::Refused(_) => "refused",
             Self::CodecThreadFailed => "codec_thread_failed",
@@ -121,6 +128,11 @@ const fn fault_name(fault: &Fault) -> &'static str {
         Fault::LoginTooOld => "login_too_old",
         Fault::LoginTooLong { .. } => "login_too_long",
         Fault::Malformed(_) => "malformed",
+        Fault::ProxyHeaderMissing => "proxy_header_missing",
+        Fault::ProxyHeader(_)
+        | Fault::ProxyHeaderTooLong { .. }
+        | Fault::ProxyCrcMismatch { .. }
+        | Fault::ProxyNotStream => "proxy_header",
         Fault::SequenceOutOfOrder { .. } => "sequence_out_of_order",
         Fault::PacketTooLarge { .. } => "packet_too_large",
         _ => "protocol",
@@ -167,6 +179,11 @@ impl SessionError {
         Some(ErrPacket::new(code, sqlstate, message))
     }
 
+    /// Whether the client left before the server was asked for anything, as health checks do.
+    pub(crate) fn is_a_look(&self) -> bool {
+        self.side == Side::Client && self.phase <= Phase::Dial && matches!(self.cause, Cause::ClosedEarly)
+    }
+
     /// Whether a socket failed.
     pub(crate) const fn is_io(&self) -> bool {
         matches!(self.cause, Cause::Io(_))
@@ -181,6 +198,12 @@ impl SessionError {
             Cause::TlsNotOffered => {
                 "TLS is not offered by this proxy; connect with --ssl-mode=DISABLED or without --ssl"
                     .to_owned()
+            }
+            Cause::ProxyProtocolUnknown(_) => {
+                format!(
+                    "{}; leave --send-proxy out: the client's address is in the connection attributes",
+                    self.cause
+                )
             }
             Cause::TlsRequired => {
                 "connections without TLS are prohibited here (--tls required); connect with \
@@ -251,7 +274,9 @@ mod tests {
             || Cause::TlsRequired,
         ];
         for side in [Side::Client, Side::Server] {
-            for phase in [Phase::Dial, Phase::Greeting, Phase::Login, Phase::Authentication, Phase::Command] {
+            for phase in
+                [Phase::ProxyHeader, Phase::Dial, Phase::Login, Phase::Authentication, Phase::Command]
+            {
                 for cause in causes {
                     let error = SessionError { side, phase, cause: cause() };
                     let code = error.for_client(&server).map_or(1, |told| told.code);

@@ -14,6 +14,7 @@
 mod address;
 mod budget;
 mod buffer;
+mod client_address;
 mod codec_threads;
 mod config;
 mod connect;
@@ -21,6 +22,7 @@ mod counters;
 mod error;
 mod leg;
 mod listener;
+mod networks;
 mod relay;
 mod route;
 mod session;
@@ -28,10 +30,11 @@ mod tls;
 mod worker;
 
 pub use address::{Address, BadAddress};
-pub use config::{Config, ListenerConfig};
+pub use config::{Config, ListenerConfig, SendProxy};
 pub use counters::{Counters, FaultLabels, Traffic};
 pub use error::{Cause, Phase, SessionError};
 pub use listener::{Proxy, StartError, check};
+pub use networks::{BadNetwork, Network};
 pub use tls::{
     BadFingerprint, Fingerprint, ListenerTls, ServerTls, SslMode, TlsError, TlsMode, make_self_signed,
 };

@@ -4,7 +4,8 @@
 
 use std::time::Instant;
 
-use crate::connect::{Authenticated, Handshake};
+use crate::client_address::ClientAddress;
+use crate::connect::Handshake;
 use crate::leg::Leg;
 use crate::relay::Relay;
 use crate::route::Route;
@@ -16,15 +17,20 @@ pub(crate) async fn serve(accepted: Accepted, worker: &Worker) {
     let begun = Instant::now();
     let counters = &worker.shared.counters;
     let open = counters.session_opened();
-    let client = accepted.client();
     let Accepted { socket, route } = accepted;
     let mut session = Session::default();
     let ended = match client_leg(socket) {
-        Ok(leg) => session.converse(leg, &route, worker).await,
+        Ok((leg, address)) => session.converse(leg, address, &route, worker).await,
         Err(error) => Err(lost(error)),
     };
     open.carried(session.traffic);
-    session.log(&client, begun.elapsed().as_secs_f64(), ended.as_ref().err());
+    if let Err(error) = &ended
+        && error.is_a_look()
+    {
+        tracing::debug!(client = session.client, "somebody looked whether we listen");
+        return;
+    }
+    session.log(begun.elapsed().as_secs_f64(), ended.as_ref().err());
     if let Err(error) = ended {
         counters.fault(&error);
     }
@@ -33,6 +39,8 @@ pub(crate) async fn serve(accepted: Accepted, worker: &Worker) {
 /// What is told of a session when it ends.
 #[derive(Default)]
 struct Session {
+    /// The client's address.
+    client: String,
     /// The server's id of the connection.
     connection_id: u32,
     client_algorithm: &'static str,
@@ -45,9 +53,31 @@ struct Session {
 }
 
 impl Session {
-    async fn converse(&mut self, client: Leg, route: &Route, worker: &Worker) -> Result<(), SessionError> {
+    async fn converse(
+        &mut self,
+        client: Leg,
+        address: ClientAddress,
+        route: &Route,
+        worker: &Worker,
+    ) -> Result<(), SessionError> {
         let stop = &worker.shared.stop;
-        let Some(legs) = connect(client, route, worker).await? else { return Ok(()) };
+        self.client = address.to_string();
+        let mut handshake = Handshake::new(client, address, &route.config);
+        let connected = stop.unless_asked(handshake.run(route, &worker.shared.own_key)).await;
+        self.client = handshake.client_address.to_string();
+        let legs = match connected {
+            Some(Ok(agreement)) => handshake.into_authenticated(agreement),
+            Some(Err(error)) => {
+                handshake.refuse(error.for_client(&route.config.server), error.side).await;
+                return Err(error);
+            }
+            None => {
+                let told = stopped(handshake.phase).for_client(&route.config.server);
+                handshake.refuse(told, wire::Side::Client).await;
+                return Ok(());
+            }
+        };
+        let Some(legs) = legs else { return Ok(()) };
         self.connection_id = legs.thread_id;
         self.client_algorithm = legs.client.algorithm.name();
         self.server_algorithm = legs.server.algorithm.name();
@@ -70,13 +100,13 @@ impl Session {
         ended.unwrap_or(Ok(()))
     }
 
-    fn log(&self, client: &str, seconds: f64, error: Option<&SessionError>) {
+    fn log(&self, seconds: f64, error: Option<&SessionError>) {
         let [to_server, to_client] = self.traffic;
         let sum = |len: fn(Traffic) -> u64| len(to_server) + len(to_client);
         macro_rules! line {
             ($level:ident, $($more:tt)*) => {
                 tracing::$level!(
-                    client,
+                    client = self.client,
                     connection_id = self.connection_id,
                     client_algorithm = self.client_algorithm,
                     server_algorithm = self.server_algorithm,
@@ -106,30 +136,16 @@ impl Session {
     }
 }
 
-/// The connection phase; when it fails the client is told and the server's handshake is ended. `None` when the
-/// proxy stops.
-async fn connect(client: Leg, route: &Route, worker: &Worker) -> Result<Option<Authenticated>, SessionError> {
-    let shared = &worker.shared;
-    let mut handshake = Handshake::new(client, &route.config);
-    match shared.stop.unless_asked(handshake.run(route, &shared.own_key)).await {
-        Some(Ok(agreement)) => Ok(handshake.into_authenticated(agreement)),
-        Some(Err(error)) => {
-            handshake.refuse(error.for_client(&route.config.server), error.side).await;
-            Err(error)
-        }
-        None => {
-            let told = stopped(handshake.phase).for_client(&route.config.server);
-            handshake.refuse(told, wire::Side::Client).await;
-            Ok(None)
-        }
-    }
-}
-
-fn client_leg(socket: AcceptedSocket) -> std::io::Result<Leg> {
+fn client_leg(socket: AcceptedSocket) -> std::io::Result<(Leg, ClientAddress)> {
     Ok(match socket {
         // Socket options come from the listening socket.
-        AcceptedSocket::Tcp(stream, _) => Leg::tcp(tokio::net::TcpStream::from_std(stream)?),
-        AcceptedSocket::Unix(stream) => Leg::unix(tokio::net::UnixStream::from_std(stream)?),
+        AcceptedSocket::Tcp(stream, source) => {
+            let address = ClientAddress::tcp(source, stream.local_addr()?);
+            (Leg::tcp(tokio::net::TcpStream::from_std(stream)?), address)
+        }
+        AcceptedSocket::Unix(stream) => {
+            (Leg::unix(tokio::net::UnixStream::from_std(stream)?), ClientAddress::UNIX)
+        }
     })
 }
 

@@ -86,16 +86,6 @@ pub(crate) enum AcceptedSocket {
     Unix(std::os::unix::net::UnixStream),
 }
 
-impl Accepted {
-    /// The client's address, for the log.
-    pub(crate) fn client(&self) -> String {
-        match &self.socket {
-            AcceptedSocket::Tcp(_, address) => address.to_string(),
-            AcceptedSocket::Unix(_) => "unix".to_owned(),
-        }
-    }
-}
-
 /// A worker's end that the acceptor holds.
 pub(crate) struct WorkerHandle {
     pub(crate) accepted: mpsc::UnboundedSender<Accepted>,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, ServerConfig};
 use wire::limits::LOGIN_LEN_MAX;
-use wire::{Fault, packet};
+use wire::{Fault, packet, proxy_protocol};
 use zeroize::Zeroizing;
 
 use crate::Cause;
@@ -56,6 +56,35 @@ impl Channel {
                 return Err(Cause::ClosedEarly);
             }
         }
+    }
+
+    /// The PROXY protocol header before the first packet.
+    pub(crate) async fn read_proxy_header(&mut self) -> Result<proxy_protocol::Header, Cause> {
+        loop {
+            if let Some((header, len)) = proxy_protocol::parse(&self.received)? {
+                self.received.drain(..len);
+                return Ok(header);
+            }
+            if self.leg.read(&mut self.received).await? == 0 {
+                return Err(Cause::ClosedEarly);
+            }
+        }
+    }
+
+    /// Waits until the peer, whose turn it is not, closes. Cancel-safe.
+    pub(crate) async fn closed(&mut self) {
+        while self.received.len() <= LOGIN_LEN_MAX {
+            match self.leg.read(&mut self.received).await {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+        }
+        std::future::pending().await
+    }
+
+    /// Sends bytes that are no packet.
+    pub(crate) async fn write_raw(&mut self, bytes: &[u8]) -> Result<(), Cause> {
+        Ok(self.leg.write_all(bytes).await?)
     }
 
     /// Sends one packet.

@@ -2,7 +2,6 @@
 //!
 //! ```text
 //! client                       wirepress                          server
-//!                              dial                       ->
 //!        <- greeting, our compression and TLS bits   <-  greeting
 //!  [SSLRequest, TLS]
 //!  login -> client leg's algorithm; server leg's bits     -> [SSLRequest, TLS] login
@@ -11,11 +10,13 @@
 //! ```
 //! Invariants: a handshake begun with the server is always ended, so that the server never counts the proxy's
 //! address towards `max_connect_errors`; no credential outlives its step.
-//! Not here: rules of negotiation (`wire::connect::negotiate`), the commands (`relay`).
+//! Not here: what goes before the greeting (`greet`), rules of negotiation (`wire::connect::negotiate`), the
+//! commands (`relay`).
 
 mod channel;
 pub(crate) mod exchange;
 mod farewell;
+mod greet;
 pub(crate) mod rsa;
 
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use codec::Algorithm;
 use tokio::time::timeout;
 use tokio_rustls::rustls::{ClientConfig, ServerConfig};
 use wire::connect::auth::{Begin, Exchange, Security};
-use wire::connect::greeting::{self, FirstPacket, Greeting};
+use wire::connect::greeting::{self, Greeting};
 use wire::connect::login::{self, ClientHello, Login, ServerLeg};
 use wire::connect::negotiate;
 use wire::response::ErrPacket;
@@ -36,6 +37,7 @@ pub(crate) use channel::Channel;
 use exchange::Packets;
 use rsa::OwnKey;
 
+use crate::client_address::ClientAddress;
 use crate::leg::Leg;
 use crate::route::Route;
 use crate::{Cause, ListenerConfig, Phase, SessionError};
@@ -51,7 +53,12 @@ pub(crate) struct Authenticated {
     /// The greeting's nonce: COM_CHANGE_USER may build on it.
     pub(crate) nonce: Vec<u8>,
     pub(crate) thread_id: u32,
+    /// Connection attributes of ours, which COM_CHANGE_USER repeats.
+    pub(crate) attributes: Vec<Attribute>,
 }
+
+/// Name and value of a connection attribute.
+pub(crate) type Attribute = (&'static str, String);
 
 /// A leg, how it is compressed, and what it has sent already.
 pub(crate) struct FramedLeg {
@@ -66,15 +73,18 @@ pub(crate) struct FramedLeg {
 pub(crate) struct Handshake {
     pub(crate) client: Channel,
     pub(crate) server: Option<Channel>,
+    /// Whose connection it is.
+    pub(crate) client_address: ClientAddress,
     /// How far it came.
     pub(crate) phase: Phase,
     login_timeout: Duration,
 }
 
 impl Handshake {
-    pub(crate) fn new(client: Leg, config: &ListenerConfig) -> Self {
+    pub(crate) fn new(client: Leg, client_address: ClientAddress, config: &ListenerConfig) -> Self {
         let client = Channel::new(client, login::foreign_protocol);
-        Self { client, server: None, phase: Phase::Dial, login_timeout: config.login_timeout }
+        let login_timeout = config.login_timeout;
+        Self { client, server: None, client_address, phase: Phase::Dial, login_timeout }
     }
 
     /// Everything from the dial to the server's OK.
@@ -109,11 +119,17 @@ impl Handshake {
         let begin = exchange.begin().map_err(at(Side::Client, Phase::Login))?;
 
         let level = (server_algorithm == Algorithm::Zstd).then_some(config.zstd_level.get());
+        let attributes = match greeting.capabilities.contains(Capabilities::CONNECT_ATTRS) {
+            true => self.client_address.attributes(),
+            false => Vec::new(),
+        };
+        let attribute_bytes: Vec<_> =
+            attributes.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
         let for_server = ServerLeg {
             capabilities: negotiate::requested(login.capabilities, server_algorithm, server_tls.is_some()),
             zstd_level: level,
             asks_for_switch: begin == Begin::AskForSwitch,
-            attributes: &[],
+            attributes: &attribute_bytes,
         };
         if let Some(tls) = server_tls {
             self.start_server_tls(&login::ssl_request(&login_payload, for_server.capabilities), tls, route)
@@ -142,28 +158,8 @@ impl Handshake {
             client_packet_len_max: login.max_packet_len,
             nonce: greeting.nonce,
             thread_id: greeting.thread_id,
+            attributes,
         })
-    }
-
-    /// Dials, and reads the server's first packet. A refusal is passed on.
-    async fn greet(
-        &mut self,
-        config: &ListenerConfig,
-    ) -> Result<(Greeting, Zeroizing<Vec<u8>>), SessionError> {
-        let leg = Leg::dial(&config.server, config.dial_timeout).await;
-        let leg = leg.map_err(|error| on(Side::Server, Phase::Dial)(error.into()))?;
-        self.phase = Phase::Greeting;
-        let server = self.server.insert(Channel::new(leg, greeting::foreign_protocol));
-        let payload =
-            limited(self.login_timeout, server.read()).await.map_err(on(Side::Server, Phase::Greeting))?;
-        match FirstPacket::parse(&payload).map_err(at(Side::Server, Phase::Greeting))? {
-            FirstPacket::Greeting(greeting) => Ok((greeting, payload)),
-            FirstPacket::Refusal(error) => {
-                self.server = None; // Nothing to end: the server has closed.
-                self.client.write(&payload).await.map_err(on(Side::Client, Phase::Greeting))?;
-                Err(on(Side::Server, Phase::Greeting)(Cause::Refused(error)))
-            }
-        }
     }
 
     /// The client's login, behind TLS if it asks for it.
@@ -231,6 +227,7 @@ impl Handshake {
             client_packet_len_max: agreement.client_packet_len_max,
             nonce: agreement.nonce,
             thread_id: agreement.thread_id,
+            attributes: agreement.attributes,
         })
     }
 
@@ -267,6 +264,7 @@ pub(crate) struct Agreement {
     client_packet_len_max: u32,
     nonce: Vec<u8>,
     thread_id: u32,
+    attributes: Vec<Attribute>,
 }
 
 impl Packets for Handshake {

@@ -1,10 +1,10 @@
-//! COM_CHANGE_USER where its authentication may have to be translated.
+//! COM_CHANGE_USER: its authentication may have to be translated, and its attributes replaced.
 //!
 //! Both legs are read packet by packet, as at login, but framed if they are compressed: the exchange belongs to
 //! the command phase. Each leg's ids go on from what its peer sent.
 //!
 //! Invariants: runs only when no reply is due; every buffer that held a password is wiped.
-//! Not here: COM_CHANGE_USER between two secure legs, which passes like any command.
+//! Not here: the command's bytes (`wire::connect::change_user`), the exchange (`connect::exchange`).
 
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
@@ -42,13 +42,12 @@ impl Relay<'_> {
         let mut exchange = Exchange::new(client_security, server_security, plugin, nonce);
         let malformed =
             |fault: Fault| SessionError { side: Side::Client, phase: Phase::Command, cause: fault.into() };
-        match exchange.begin().map_err(malformed)? {
-            Begin::Forward => turns.write(Side::Server, &command).await?,
-            Begin::AskForSwitch => {
-                let asking = change_user::ask_for_switch(&command).map_err(malformed)?;
-                turns.write(Side::Server, &asking).await?;
-            }
-        }
+        let asks_for_switch = exchange.begin().map_err(malformed)? == Begin::AskForSwitch;
+        let attributes: Vec<_> =
+            turns.relay.attributes.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
+        let for_server = change_user::for_server_leg(&command, asks_for_switch, &attributes);
+        let for_server = Zeroizing::new(for_server.map_err(malformed)?);
+        turns.write(Side::Server, &for_server).await?;
         // After a refusal the server closes, or lets the session go on as it was: it says which.
         exchange::run(&mut exchange, &mut turns, &own_key).await.map(drop)
     }

@@ -22,12 +22,11 @@ use half_pipe::{HalfPipe, Rest, framed};
 use packer::Packer;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use unpacker::Unpacker;
-use wire::connect::auth::Exchange;
 use wire::conversation::Conversation;
 use wire::response::ErrPacket;
 use wire::{Direction, Side};
 
-use crate::connect::{Authenticated, FramedLeg};
+use crate::connect::{Attribute, Authenticated, FramedLeg};
 use crate::leg::Leg;
 use crate::route::Route;
 use crate::worker::Worker;
@@ -43,6 +42,7 @@ pub(crate) struct Relay<'a> {
     route: &'a Route,
     worker: &'a Worker,
     nonce: Vec<u8>,
+    attributes: Vec<Attribute>,
     /// Bytes that the legs had carried when the relay began: received and sent, client's and server's.
     login_lens: [u64; 4],
     server_was_shut: bool,
@@ -66,7 +66,7 @@ enum Event {
 
 impl<'a> Relay<'a> {
     pub(crate) fn new(legs: Authenticated, route: &'a Route, worker: &'a Worker) -> Self {
-        let Authenticated { client, server, agreed, client_packet_len_max, nonce, .. } = legs;
+        let Authenticated { client, server, agreed, client_packet_len_max, nonce, attributes, .. } = legs;
         let login_lens = [&client.leg, &server.leg].map(|leg| [leg.received_len, leg.sent_len]);
         let [[client_received, client_sent], [server_received, server_sent]] = login_lens;
         let same = client.algorithm == server.algorithm;
@@ -88,9 +88,6 @@ impl<'a> Relay<'a> {
         );
         to_server.feed(&client.received, worker);
         to_client.feed(&server.received, worker);
-        if !Exchange::passes_untouched(client.leg.security(), server.leg.security()) {
-            to_server.stop_at_change_user();
-        }
         Self {
             conversation: Conversation::new(agreed, client.algorithm.is_framed()),
             client: client.leg,
@@ -100,6 +97,7 @@ impl<'a> Relay<'a> {
             route,
             worker,
             nonce,
+            attributes,
             login_lens: [client_received, client_sent, server_received, server_sent],
             server_was_shut: false,
             server_lost: None,

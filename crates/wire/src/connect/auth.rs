@@ -104,11 +104,6 @@ impl Exchange {
         self.client
     }
 
-    /// Whether legs like these never need a translation.
-    pub fn passes_untouched(client: Security, server: Security) -> bool {
-        client == server && client != Security::Plain
-    }
-
     /// Takes the first response, which the login or COM_CHANGE_USER carries.
     ///
     /// Errors: `ClearPasswordRefused`.

@@ -7,7 +7,8 @@
 //! Not here: the exchange that follows (`auth`).
 
 use super::auth::NO_PLUGIN;
-use crate::{Fault, Reader};
+use super::login::replace_attributes;
+use crate::{Fault, Reader, write_lenenc_bytes};
 
 /// The plugin that made the response in a COM_CHANGE_USER; empty when it isn't named.
 pub fn auth_plugin(payload: &[u8]) -> Result<&[u8], Fault> {
@@ -21,24 +22,40 @@ pub fn auth_plugin(payload: &[u8]) -> Result<&[u8], Fault> {
     Ok(reader.nul_terminated_or_rest())
 }
 
-/// The command without the client's response, so that the server asks for it anew
-/// ([`super::auth::Begin::AskForSwitch`]).
-pub fn ask_for_switch(payload: &[u8]) -> Result<Vec<u8>, Fault> {
+/// The command for the server leg: without the client's response, so that the server asks for it anew
+/// ([`super::auth::Begin::AskForSwitch`]), if `asks_for_switch`; and with `attributes` in place of the client's own.
+pub fn for_server_leg(
+    payload: &[u8],
+    asks_for_switch: bool,
+    attributes: &[(&[u8], &[u8])],
+) -> Result<Vec<u8>, Fault> {
     let mut reader = Reader::new(payload);
     reader.u8()?;
     reader.nul_terminated()?;
     let mut out = payload.get(..reader.position()).unwrap_or_default().to_vec();
-    out.push(0);
+    let response_begin = reader.position();
     let response_len = usize::from(reader.u8()?);
     reader.bytes(response_len)?;
-    let database_and_charset = reader.position();
+    let database_begin = reader.position();
     reader.nul_terminated()?;
     reader.u16()?;
-    out.extend_from_slice(payload.get(database_and_charset..reader.position()).unwrap_or_default());
-    out.extend_from_slice(NO_PLUGIN);
+    let part = |begin, end| payload.get(begin..end).unwrap_or_default();
+    if asks_for_switch {
+        out.push(0);
+    } else {
+        out.extend_from_slice(part(response_begin, database_begin));
+    }
+    out.extend_from_slice(part(database_begin, reader.position()));
+    let plugin = reader.nul_terminated_or_rest();
+    out.extend_from_slice(if asks_for_switch { NO_PLUGIN } else { plugin });
     out.push(0);
-    reader.nul_terminated_or_rest();
-    out.extend_from_slice(reader.rest());
+    if attributes.is_empty() {
+        out.extend_from_slice(reader.rest());
+    } else {
+        let own = if reader.is_empty() { &[] } else { reader.lenenc_bytes()? };
+        write_lenenc_bytes(&mut out, &replace_attributes(own, attributes));
+        out.extend_from_slice(reader.rest());
+    }
     Ok(out)
 }
 
@@ -55,8 +72,27 @@ mod tests {
     #[test]
     fn a_switch_is_asked_for_without_the_clients_response() {
         let command = b"\x11me\0\x07secret\0db\0\x2d\0sha256_password\0\x04\x01a\x01b";
-        let asked = ask_for_switch(command).unwrap();
+        let asked = for_server_leg(command, true, &[]).unwrap();
         let expected = [&b"\x11me\0\0db\0\x2d\0"[..], NO_PLUGIN, b"\0\x04\x01a\x01b"].concat();
         assert_eq!(asked, expected);
+        assert_eq!(for_server_leg(command, false, &[]).unwrap(), command);
+    }
+
+    #[test]
+    fn attributes_of_ours_replace_a_clients_own_or_none() {
+        let attributes = [(&b"a"[..], &b"c"[..])];
+        let with =
+            for_server_leg(b"\x11me\0\0db\0\x2d\0p\0\x08\x01a\x01b\x01x\x01y", false, &attributes).unwrap();
+        assert_eq!(with, b"\x11me\0\0db\0\x2d\0p\0\x08\x01a\x01c\x01x\x01y");
+        let without = for_server_leg(b"\x11me\0\0db\0\x2d\0p\0", false, &attributes).unwrap();
+        assert_eq!(without, b"\x11me\0\0db\0\x2d\0p\0\x04\x01a\x01c");
+    }
+
+    #[test]
+    fn a_command_cut_anywhere_never_panics() {
+        let command = b"\x11me\0\x07secret\0db\0\x2d\0sha256_password\0\x04\x01a\x01b";
+        for len in 0..command.len() {
+            drop(for_server_leg(&command[..len], true, &[(b"a", b"b")]));
+        }
     }
 }

@@ -250,19 +250,19 @@ pub fn apply_ssl_request(ssl_request: &[u8], login: &mut [u8]) {
     }
 }
 
-/// `own` without the attributes named in `added`, and `added` behind them.
-fn replace_attributes(own: &[u8], added: &[(&[u8], &[u8])]) -> Vec<u8> {
+/// `added`, and behind them `own` without those of the same names: a server that cuts a long list cuts its end.
+pub(super) fn replace_attributes(own: &[u8], added: &[(&[u8], &[u8])]) -> Vec<u8> {
     let mut out = Vec::with_capacity(own.len() + 64);
+    for (name, value) in added {
+        write_lenenc_bytes(&mut out, name);
+        write_lenenc_bytes(&mut out, value);
+    }
     let mut reader = Reader::new(own);
     while let (Ok(name), Ok(value)) = (reader.lenenc_bytes(), reader.lenenc_bytes()) {
         if !added.iter().any(|(replaced, _)| *replaced == name) {
             write_lenenc_bytes(&mut out, name);
             write_lenenc_bytes(&mut out, value);
         }
-    }
-    for (name, value) in added {
-        write_lenenc_bytes(&mut out, name);
-        write_lenenc_bytes(&mut out, value);
     }
     out
 }
@@ -392,7 +392,7 @@ mod tests {
             ..ServerLeg::default()
         };
         let rewritten = Login::parse(&Login::for_server_leg(&payload, &leg).unwrap()).unwrap();
-        assert_eq!(rewritten.attributes.as_deref(), Some(&b"\x03_os\x05Linux\x0a_client_ip\x0810.0.0.1"[..]));
+        assert_eq!(rewritten.attributes.as_deref(), Some(&b"\x0a_client_ip\x0810.0.0.1\x03_os\x05Linux"[..]));
         assert_eq!(rewritten.user, b"root");
         assert_eq!(rewritten.zstd_level, Some(7));
 

@@ -39,8 +39,6 @@ pub(super) struct HalfPipe {
     source_ended: bool,
     /// The source ended with this, which is told when all that it said was delivered.
     source_lost: Option<std::io::Error>,
-    /// A COM_CHANGE_USER shall stop the scan: the legs' authentication must be translated.
-    stops_at_change_user: bool,
     /// The last poll ended because the source had nothing more.
     pub(super) awaits_source: bool,
 }
@@ -72,14 +70,8 @@ impl HalfPipe {
             scanned_len: 0,
             source_ended: false,
             source_lost: None,
-            stops_at_change_user: false,
             awaits_source: false,
         }
-    }
-
-    /// Makes the scan stop before a COM_CHANGE_USER.
-    pub(super) fn stop_at_change_user(&mut self) {
-        self.stops_at_change_user = true;
     }
 
     /// Bytes that the peer sent before the relay started.
@@ -224,7 +216,7 @@ impl HalfPipe {
             }
             let scanned_len = self.scanned_len;
             let rest = self.inner.bytes.waiting_mut().get_mut(scanned_len..).unwrap_or_default();
-            if self.stops_at_change_user
+            if self.direction == Direction::ToServer
                 && rest.get(packet::HEADER_LEN) == Some(&command::COM_CHANGE_USER)
                 && conversation.awaits_command()
             {
