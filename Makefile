@@ -9,10 +9,10 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 WIREPRESS := $(TARGET)/release/wirepress
 
 .DEFAULT_GOAL := help
-.PHONY: help build quick servers test drivers demo fuzz bench man completions install
+.PHONY: help build quick servers test drivers demo fuzz break-rules bench man completions install
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## the release binary, target/release/wirepress
 	@scripts/check-tools
@@ -20,6 +20,7 @@ build: ## the release binary, target/release/wirepress
 
 quick: ## format, lints, unit tests; under a minute once built
 	@scripts/check-tools rustfmt clippy
+	scripts/break-rules --check
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	cargo test --workspace --lib --bins --quiet
@@ -41,6 +42,10 @@ demo: build ## the published experiment on an embedded database, in under two mi
 fuzz: ## every fuzz target for FUZZ_SECONDS (300)
 	@scripts/check-tools
 	scripts/fuzz $(FUZZ_SECONDS)
+
+break-rules: servers ## breaks each rule of docs/protocol.md in a copy, and wants its tests to fail (ARGS="5 decode")
+	@scripts/check-tools
+	scripts/break-rules $(ARGS)
 
 bench: build servers ## direct against HAProxy against wirepress, with real sysbench
 	scripts/bench-relay $(ARGS)

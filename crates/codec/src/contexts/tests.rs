@@ -59,6 +59,24 @@ fn random_bytes_are_not_packed() {
     }
 }
 
+/// Rule 5. More and more zeros behind noise: at some length the packed form is as long as the content.
+#[test]
+fn what_is_as_long_packed_as_plain_is_not_packed() {
+    let noise: Vec<u8> = (1..=64_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    for algorithm in FRAMED {
+        let lens: Vec<Option<usize>> = (0..64)
+            .map(|zeros| {
+                pack(algorithm, 1, &[&noise[..], &vec![0; zeros]].concat()).map(|packed| packed.len())
+            })
+            .collect();
+        assert!(
+            lens.iter().enumerate().all(|(zeros, len)| len.is_none_or(|len| len < 64 + zeros)),
+            "{lens:?}"
+        );
+        assert!(lens[0].is_none() && lens[63].is_some(), "the border lies between: {lens:?}");
+    }
+}
+
 #[test]
 fn a_bomb_stops_at_the_declared_length() {
     let plain = vec![0; 16 << 20];

@@ -5,6 +5,7 @@
 use std::thread;
 
 use codec::Algorithm;
+use lab::peer::Peer;
 use wire::command::{
     COM_BINLOG_DUMP, COM_CHANGE_USER, COM_PING, COM_QUERY, COM_STMT_CLOSE, COM_STMT_PREPARE,
     COM_STMT_SEND_LONG_DATA,
@@ -104,15 +105,20 @@ fn results_of_several_statements_arrive_with_ids_that_count_on() {
 }
 
 #[test]
-fn a_local_file_of_more_than_256_packets_arrives() {
+fn a_local_file_of_more_than_256_packets_or_frames_arrives() {
     every_pair(Transport::Tcp, |stage, client| {
-        for packets in [0, 1, 3, 700] {
+        // Beyond 16 KiB a packet has a frame of its own.
+        for (packets, least_len) in [(0, 1), (1, 1), (3, 1), (700, 1), (300, 17_000)] {
             let mut session = stage.open(client);
             request_file(&mut session);
-            let mut file: Vec<Vec<u8>> = (0..packets).map(|n| vec![COM_QUERY; 1 + n * 3]).collect();
+            let mut file: Vec<Vec<u8>> = (0..packets).map(|n| vec![COM_QUERY; least_len + n * 3]).collect();
             file.push(Vec::new());
-            say(&mut session.client, 2, &file, &Style::WHOLE);
-            let arrived = hear(&mut session.server, &file);
+            let Session { client: sender, server } = &mut session;
+            let arrived = thread::scope(|scope| {
+                // Sockets hold less than a large file.
+                scope.spawn(|| say(sender, 2, &file, &Style::WHOLE));
+                hear(server, &file)
+            });
             arrived.assert_ids(2);
             arrived.assert_frames(0);
             let last = if arrived.algorithm.is_framed() {
@@ -206,24 +212,39 @@ fn semi_sync_events_and_acks_pass_on_every_pair() {
         session.server.take_seen();
         let (mut first_id, mut expected) = (1, 1);
         for round in 0..3 {
-            let events = [event(0, round), event(0, round), event(1, round)];
-            say(&mut session.server, first_id, &events, &Style::WHOLE);
-            // The source goes on at once: packet 1, frame 0.
+            let mut events = vec![event(0, round), event(0, round), event(1, round)];
+            let bytes = wrap_events(&session.server, first_id, &events);
+            // The source goes on at once, in the same write: packet 1, frame 0.
             first_id = u8::from(!session.server.algorithm().is_framed());
+            let next = event(0, round);
+            let bytes = [bytes, wrap_events(&session.server, first_id, std::slice::from_ref(&next))].concat();
+            session.server.send(&bytes).unwrap();
+            first_id += 1;
+            events.push(next);
             let arrived = hear(&mut session.client, &events);
             arrived.assert_frames(1 << 24);
             assert_eq!(arrived.packets[0].sequence_id, expected);
             assert_eq!(arrived.packets[2].sequence_id, expected + 2);
             if client.is_framed() {
                 assert_eq!(arrived.frames[0].sequence_id, expected);
-                assert!(arrived.packets[2].ends_frame);
+                assert!(
+                    arrived.packets[2].ends_frame,
+                    "rule 1: what follows the event is behind the replica's ack"
+                );
+                assert_eq!(arrived.frames[arrived.packets[3].first_frame].sequence_id, 0);
             }
             expected = u8::from(!client.is_framed());
+            assert_eq!(arrived.packets[3].sequence_id, expected);
+            expected += 1;
             let ack = b"\xef\x04\0\0\0\0\0\0\0binlog.000001".to_vec();
             say(&mut session.client, 0, std::slice::from_ref(&ack), &Style::WHOLE);
             hear(&mut session.server, &[ack]).assert_ids(0);
         }
     });
+}
+
+fn wrap_events(source: &Peer, first_id: u8, events: &[Vec<u8>]) -> Vec<u8> {
+    source.wrap(first_id, events.iter().map(Vec::as_slice), 16 << 10)
 }
 
 fn event(flag: u8, fill: u8) -> Vec<u8> {

@@ -11,5 +11,5 @@ mod cuts;
 mod dialogue;
 mod flows;
 mod random;
-mod rules;
+pub(crate) mod rules;
 mod sizes;

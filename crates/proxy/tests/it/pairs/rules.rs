@@ -8,15 +8,15 @@ use lab::peer::{SeenFrame, SeenPacket};
 use wire::limits::{COMPRESS_LEN_MIN, PACKET_PAYLOAD_LEN_MAX, SHARED_FRAME_LEN_MAX};
 
 /// What arrived at one end.
-pub(super) struct Arrived {
-    pub(super) algorithm: Algorithm,
-    pub(super) frames: Vec<SeenFrame>,
-    pub(super) packets: Vec<SeenPacket>,
+pub(crate) struct Arrived {
+    pub(crate) algorithm: Algorithm,
+    pub(crate) frames: Vec<SeenFrame>,
+    pub(crate) packets: Vec<SeenPacket>,
 }
 
 impl Arrived {
     /// Rules 3, 4 and 5. `packet_len_max`: the receiver's limit, 0 where the proxy doesn't know it.
-    pub(super) fn assert_frames(&self, packet_len_max: usize) {
+    pub(crate) fn assert_frames(&self, packet_len_max: usize) {
         for (index, frame) in self.frames.iter().enumerate() {
             self.assert_body(frame);
             let first = self.packets.partition_point(|packet| packet.last_frame < index);
@@ -69,7 +69,7 @@ impl Arrived {
     }
 
     /// Rule 5 towards TiDB.
-    pub(super) fn assert_no_packed_multiples_of_32_kib(&self) {
+    pub(crate) fn assert_no_packed_multiples_of_32_kib(&self) {
         if self.algorithm == Algorithm::Zlib {
             for frame in self.frames.iter().filter(|frame| frame.plain_len > 0) {
                 assert_ne!(frame.inner_len % (32 << 10), 0, "rule 5: {frame:?} towards TiDB");
@@ -78,7 +78,7 @@ impl Arrived {
     }
 
     /// Rule 2 on the client leg: ids start at `first_id` and count by one, frames for themselves.
-    pub(super) fn assert_ids(&self, first_id: u8) {
+    pub(crate) fn assert_ids(&self, first_id: u8) {
         let ids = |count: usize| (0..count).map(move |index| first_id.wrapping_add(index as u8));
         let frame_ids: Vec<u8> = self.frames.iter().map(|frame| frame.sequence_id).collect();
         assert_eq!(frame_ids, ids(frame_ids.len()).collect::<Vec<_>>(), "rule 2: frame ids");
@@ -87,7 +87,7 @@ impl Arrived {
     }
 
     /// Rule 1: no frame holds the start of two of the `commands` (payloads that start here and there).
-    pub(super) fn assert_one_command_a_frame(&self) {
+    pub(crate) fn assert_one_command_a_frame(&self) {
         for pair in self.packets.windows(2) {
             assert!(pair[0].ends_frame, "rule 1: something behind the command {:?}", pair[0]);
             assert!(pair[0].last_frame < pair[1].first_frame, "rule 1: two commands in a frame");

@@ -87,6 +87,19 @@ fn ids_wrap_at_256_within_a_reply() {
 }
 
 #[test]
+fn frame_ids_wrap_at_256_towards_both_legs() {
+    let mut dialogue = Dialogue::framed(NONE);
+    dialogue.command(&query("select 600 rows"));
+    dialogue.server(1, &[1]);
+    for side in [Side::Server, Side::Client] {
+        // Id 0 and id 1 are the command's and the reply's first.
+        for id in 2 - u32::from(side == Side::Server)..600 {
+            assert_eq!(dialogue.conversation.take_frame_id(side), id as u8);
+        }
+    }
+}
+
+#[test]
 fn the_results_of_several_statements_count_on() {
     for mut dialogue in [Dialogue::plain(NONE), Dialogue::framed(NONE)] {
         dialogue.command(&query("select 1; select 2; select 3"));
