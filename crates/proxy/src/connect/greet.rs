@@ -13,7 +13,10 @@ use wire::connect::greeting::{self, FirstPacket, Greeting};
 use wire::{Side, proxy_protocol};
 use zeroize::Zeroizing;
 
+use std::sync::Arc;
+
 use super::{Channel, Handshake, at, limited, on};
+use crate::admission::Admission;
 use crate::leg::Leg;
 use crate::{Cause, ListenerConfig, Phase, SendProxy, SessionError};
 
@@ -31,11 +34,18 @@ impl Handshake {
     pub(super) async fn greet(
         &mut self,
         config: &ListenerConfig,
+        admission: &Arc<Admission>,
     ) -> Result<(Greeting, Zeroizing<Vec<u8>>), SessionError> {
         let peer = self.client_address.source().map(|source| source.ip());
-        let dial = Leg::dial(&config.server, config.dial_timeout);
-        let dialled = if config.proxy_protocol_from.iter().any(|network| network.contains(peer)) {
+        let trusted = config.proxy_protocol_from.iter().any(|network| network.contains(peer));
+        if trusted {
             self.read_proxy_header().await?;
+        }
+        let client_ip = self.client_address.source().map(|source| source.ip());
+        let permit = admission.admit_address(client_ip).map_err(|_| Cause::TooManyConnections);
+        self.address_permit = permit.map_err(on(Side::Client, Phase::Dial))?;
+        let dial = Leg::dial(&config.server, config.dial_timeout, config.tcp_user_timeout);
+        let dialled = if trusted {
             // Who only looks whether somebody listens closes right behind its header.
             tokio::select! {
                 biased;

@@ -35,11 +35,12 @@ use zeroize::Zeroizing;
 
 pub(crate) use channel::Channel;
 use exchange::Packets;
-use rsa::OwnKey;
 
+use crate::admission::AddressPermit;
 use crate::client_address::ClientAddress;
 use crate::leg::Leg;
 use crate::route::Route;
+use crate::worker::Shared;
 use crate::{Cause, ListenerConfig, Phase, SessionError};
 
 /// Two legs behind a successful login: the only thing that a relay starts from.
@@ -78,23 +79,22 @@ pub(crate) struct Handshake {
     /// How far it came.
     pub(crate) phase: Phase,
     login_timeout: Duration,
+    /// Its place among the connections of its address.
+    pub(crate) address_permit: Option<AddressPermit>,
 }
 
 impl Handshake {
     pub(crate) fn new(client: Leg, client_address: ClientAddress, config: &ListenerConfig) -> Self {
         let client = Channel::new(client, login::foreign_protocol);
         let login_timeout = config.login_timeout;
-        Self { client, server: None, client_address, phase: Phase::Dial, login_timeout }
+        let phase = Phase::Dial;
+        Self { client, server: None, client_address, phase, login_timeout, address_permit: None }
     }
 
     /// Everything from the dial to the server's OK.
-    pub(crate) async fn run(
-        &mut self,
-        route: &Route,
-        own_key: &Arc<OwnKey>,
-    ) -> Result<Agreement, SessionError> {
+    pub(crate) async fn run(&mut self, route: &Route, shared: &Shared) -> Result<Agreement, SessionError> {
         let config = &route.config;
-        let (greeting, payload) = self.greet(config).await?;
+        let (greeting, payload) = self.greet(config, &shared.admission).await?;
         let tls = route.tls();
         let offered = negotiate::offered(greeting.capabilities, config.permitted, tls.is_some());
         let mut rewritten = payload.to_vec();
@@ -140,7 +140,7 @@ impl Handshake {
         self.phase = Phase::Authentication;
         self.write(Side::Server, &for_server).await?;
 
-        if let Some(error) = exchange::run(&mut exchange, self, own_key).await? {
+        if let Some(error) = exchange::run(&mut exchange, self, &shared.own_key).await? {
             return Err(on(Side::Server, Phase::Authentication)(Cause::Refused(error)));
         }
         Ok(Agreement {
