@@ -48,6 +48,7 @@ fn main() -> ExitCode {
 fn is_usage(error: &anyhow::Error) -> bool {
     error.is::<bench::demo::ServerUrlFault>()
         || error.is::<proxy_command::BadConfig>()
+        || error.is::<proxy::TlsError>()
         || matches!(error.downcast_ref(), Some(proxy::StartError::Tls(_)))
 }
 

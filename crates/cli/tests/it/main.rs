@@ -5,3 +5,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod demo;
+mod process;
+mod restart;
+mod signals;

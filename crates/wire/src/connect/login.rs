@@ -193,7 +193,6 @@ impl Login {
         }
         self.capabilities = leg.capabilities;
         if !leg.attributes.is_empty() {
-            self.capabilities = self.capabilities | Capabilities::CONNECT_ATTRS;
             let own = self.attributes.take().unwrap_or_default();
             self.attributes = Some(replace_attributes(&own, leg.attributes));
         }
@@ -230,7 +229,7 @@ pub struct ServerLeg<'a> {
     /// The client's response is left out, so that the server asks for it anew
     /// ([`super::auth::Begin::AskForSwitch`]).
     pub asks_for_switch: bool,
-    /// Connection attributes that replace the client's of the same name.
+    /// Connection attributes that replace the client's of the same name; `capabilities` must have CONNECT_ATTRS.
     pub attributes: &'a [(&'a [u8], &'a [u8])],
 }
 
@@ -401,7 +400,7 @@ mod tests {
             capabilities: login().capabilities - Capabilities::CONNECT_ATTRS,
             ..login()
         };
-        let leg = ServerLeg { capabilities: without.capabilities, ..leg };
+        let leg = ServerLeg { capabilities: without.capabilities | Capabilities::CONNECT_ATTRS, ..leg };
         let rewritten = Login::parse(&Login::for_server_leg(&without.build(), &leg).unwrap()).unwrap();
         assert_eq!(rewritten.attributes.as_deref(), Some(&b"\x0a_client_ip\x0810.0.0.1"[..]));
     }

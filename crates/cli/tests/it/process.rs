@@ -1,0 +1,80 @@
+//! `wirepress proxy` as a child process.
+//!
+//! Not here: what it relays.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use proxy::Address;
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A running proxy, killed when dropped.
+pub(crate) struct ProxyProcess {
+    child: Child,
+    /// Where each listener listens.
+    pub(crate) addresses: Vec<Address>,
+    log: Arc<Mutex<String>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl ProxyProcess {
+    /// Starts with these arguments and waits until its `listeners` listen.
+    pub(crate) fn start(args: &[&str], listeners: usize) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wirepress"));
+        command.arg("proxy").args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let (log, stderr) = (Arc::<Mutex<String>>::default(), BufReader::new(child.stderr.take().unwrap()));
+        let told = Arc::clone(&log);
+        let reader = std::thread::spawn(move || {
+            for line in stderr.lines() {
+                let line = line.unwrap();
+                let mut told = told.lock().unwrap();
+                told.push_str(&line);
+                told.push('\n');
+            }
+        });
+        let mut process = Self { child, addresses: Vec::new(), log, reader: Some(reader) };
+        for _ in 0..listeners {
+            let Some(line) = lines.next() else {
+                panic!("the proxy did not start: {}", process.end().1);
+            };
+            let line = line.unwrap();
+            let address = line.strip_prefix("listening on ").and_then(|rest| rest.split(',').next());
+            process.addresses.push(address.unwrap_or_else(|| panic!("{line}")).parse().unwrap());
+        }
+        process
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for its end; its exit status and its log.
+    pub(crate) fn end(&mut self) -> (ExitStatus, String) {
+        if let Some(reader) = self.reader.take() {
+            reader.join().unwrap();
+        }
+        (self.child.wait().unwrap(), self.log.lock().unwrap().clone())
+    }
+
+    /// Waits until the log holds `text`.
+    pub(crate) fn await_log(&self, text: &str) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !self.log.lock().unwrap().contains(text) {
+            assert!(Instant::now() < deadline, "'{text}' is not in the log: {}", self.log.lock().unwrap());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for ProxyProcess {
+    fn drop(&mut self) {
+        // It may have ended.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
