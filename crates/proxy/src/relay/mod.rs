@@ -131,13 +131,16 @@ impl<'a> Relay<'a> {
     /// Relays until the server's end, the drain, or a fault.
     pub(crate) async fn run(&mut self) -> Result<End, SessionError> {
         loop {
-            match poll_fn(|cx| self.poll(cx)).await? {
-                Event::ServerEnded => break,
-                Event::ChangeUser => self.change_user().await?,
-                Event::Drained => return Ok(End::Drained),
+            match poll_fn(|cx| self.poll(cx)).await {
+                Ok(Event::ServerEnded) => break,
+                Ok(Event::ChangeUser) => self.change_user().await?,
+                Ok(Event::Drained) => return Ok(End::Drained),
+                // It closed before it had read our end of TLS, which its kernel answers with a reset.
+                Err(error) if error.side == Side::Server && error.is_io() && self.client_is_done() => break,
+                Err(error) => return Err(error),
             }
         }
-        if self.conversation.client_quits() || self.to_server.source_ended() {
+        if self.client_is_done() {
             return Ok(End::Closed);
         }
         if let Some(error) = self.server_lost.take() {
@@ -151,6 +154,11 @@ impl<'a> Relay<'a> {
             });
         }
         Ok(End::Closed)
+    }
+
+    /// Whether nobody waits for the server any more.
+    fn client_is_done(&self) -> bool {
+        self.conversation.client_quits() || self.to_server.source_ended()
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, SessionError>> {

@@ -21,8 +21,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use lab::real::RealServer;
 
+pub(crate) use self::connection::Connection;
+
 /// Makes an account that no test has used, with some rights; `identified` is what follows its name.
-fn new_account(server: &RealServer, identified: &str) -> String {
+pub(crate) fn new_account(server: &RealServer, identified: &str) -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let name = format!("account_{}", COUNT.fetch_add(1, Ordering::Relaxed));
     server
@@ -38,7 +40,7 @@ fn is(account: &str) -> Result<String, String> {
     Ok(format!("{account}@%"))
 }
 
-fn assert_denied(result: &Result<String, String>, context: &str) {
+pub(crate) fn assert_denied(result: &Result<String, String>, context: &str) {
     let message = result.as_ref().unwrap_err();
     assert!(message.contains("ERROR 1045 (28000): Access denied for user"), "{context}: {message}");
 }

@@ -7,8 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
 use lab::real::RealServer;
-use proxy::{Address, Config, ListenerConfig, Proxy, SslMode};
+use proxy::{Address, Config, Counters, ListenerConfig, Proxy, SslMode};
 use tempfile::TempDir;
+use wire::Side;
 
 /// How a leg connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub(crate) const TRANSPORT_PAIRS: [(Transport, Transport); 4] = [
 /// A running proxy; stopped when dropped.
 pub(crate) struct Front<'s> {
     pub(crate) proxy: Proxy,
-    server: &'s RealServer,
+    pub(crate) server: &'s RealServer,
     /// Where its socket is.
     _directory: TempDir,
 }
@@ -59,6 +60,20 @@ impl<'s> Front<'s> {
         adjust(&mut config);
         let config = Config { workers: 1, ..config.into() };
         Self { proxy: Proxy::start(config).unwrap(), server, _directory: directory }
+    }
+
+    /// How many of the sessions so far ended with this cause: a client may be gone before its session is.
+    pub(crate) fn faults_of(&self, side: Side, cause: &str) -> u64 {
+        self.ended().faults_of(side, cause)
+    }
+
+    /// The counters, when no session is open.
+    pub(crate) fn ended(&self) -> &Counters {
+        let counters = self.proxy.counters();
+        while counters.sessions_open() > 0 {
+            std::thread::yield_now();
+        }
+        counters
     }
 
     /// The command line client that belongs to the server, told where the proxy is.

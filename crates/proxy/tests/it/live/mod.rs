@@ -13,3 +13,4 @@ mod probes;
 mod replication;
 mod route;
 mod sizes;
+mod tls;

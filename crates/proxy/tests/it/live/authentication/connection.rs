@@ -1,6 +1,8 @@
-//! A client of our own, for what the command line clients can't do: COM_CHANGE_USER on a leg of any algorithm.
+//! A client of our own, for what the command line clients can't do: COM_CHANGE_USER on a leg of any algorithm, with
+//! or without TLS.
 //!
-//! It behaves as libmysqlclient: a Unix socket counts as secure, the last nonce is the one that counts.
+//! It behaves as libmysqlclient: a Unix socket counts as secure, the last nonce is the one that counts, and any
+//! certificate is taken.
 //! Not here: the state machine it is made of (`wire::Endpoint`).
 
 use std::io::{Read, Write};
@@ -10,45 +12,73 @@ use std::os::unix::net::UnixStream;
 use aws_lc_rs::rsa::{OAEP_SHA1_MGF1SHA1, OaepPublicEncryptingKey, PublicEncryptingKey};
 use codec::Algorithm;
 use proxy::Address;
+use wire::connect::auth::Security;
 use wire::connect::greeting::FirstPacket;
+use wire::connect::login::ssl_request;
 use wire::connect::{Login, scramble};
 use wire::response::ErrPacket;
 use wire::{Capabilities, Endpoint, Reader, command};
+
+use super::super::tls::start_tls;
 
 trait Stream: Read + Write {}
 impl<T: Read + Write> Stream for T {}
 
 /// A logged-in connection.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     stream: Box<dyn Stream>,
     end: Endpoint,
-    is_secure: bool,
+    security: Security,
     nonce: Vec<u8>,
 }
 
 impl Connection {
     /// Connects and logs in.
-    pub(super) fn open(
+    pub(crate) fn open(
         address: &Address,
         algorithm: Algorithm,
         user: &str,
         password: &str,
     ) -> Result<Self, ErrPacket> {
-        let (stream, is_secure): (Box<dyn Stream>, bool) = match address {
+        Self::open_with(address, false, algorithm, user, password)
+    }
+
+    /// Connects with TLS and logs in.
+    pub(crate) fn open_tls(
+        address: &Address,
+        algorithm: Algorithm,
+        user: &str,
+        password: &str,
+    ) -> Result<Self, ErrPacket> {
+        Self::open_with(address, true, algorithm, user, password)
+    }
+
+    fn open_with(
+        address: &Address,
+        tls: bool,
+        algorithm: Algorithm,
+        user: &str,
+        password: &str,
+    ) -> Result<Self, ErrPacket> {
+        let (stream, security): (Box<dyn Stream>, Security) = match address {
             Address::Tcp { host, port } => {
-                (Box::new(TcpStream::connect((host.as_str(), *port)).unwrap()), false)
+                (Box::new(TcpStream::connect((host.as_str(), *port)).unwrap()), Security::Plain)
             }
-            Address::Unix(path) => (Box::new(UnixStream::connect(path).unwrap()), true),
+            Address::Unix(path) => (Box::new(UnixStream::connect(path).unwrap()), Security::Socket),
         };
-        let mut connection = Self { stream, end: Endpoint::new(64 << 20), is_secure, nonce: Vec::new() };
+        let mut connection = Self { stream, end: Endpoint::new(64 << 20), security, nonce: Vec::new() };
         let greeting = match FirstPacket::parse(&connection.receive()).unwrap() {
             FirstPacket::Greeting(greeting) => greeting,
             FirstPacket::Refusal(error) => return Err(error),
         };
         connection.nonce.clone_from(&greeting.nonce);
+        if tls {
+            connection.security = Security::Tls;
+        }
         let plugin = String::from_utf8(greeting.auth_plugin.clone()).unwrap();
         let login = Login {
             capabilities: CAPABILITIES
+                .with(Capabilities::SSL, tls)
                 .with(Capabilities::COMPRESS, algorithm == Algorithm::Zlib)
                 .with(Capabilities::ZSTD_COMPRESSION_ALGORITHM, algorithm == Algorithm::Zstd),
             max_packet_len: 64 << 20,
@@ -59,14 +89,20 @@ impl Connection {
             zstd_level: (algorithm == Algorithm::Zstd).then_some(3),
             ..Login::default()
         };
-        connection.send(&login.build());
+        let payload = login.build();
+        if tls {
+            connection.send(&ssl_request(&payload, login.capabilities));
+            let stream = std::mem::replace(&mut connection.stream, Box::new(std::io::empty()));
+            connection.stream = Box::new(start_tls(stream));
+        }
+        connection.send(&payload);
         connection.authenticate(password)?;
         connection.end.start_compression(algorithm, 3);
         Ok(connection)
     }
 
     /// COM_CHANGE_USER, its first answer made with `plugin`.
-    pub(super) fn change_user(&mut self, plugin: &str, user: &str, password: &str) -> Result<(), ErrPacket> {
+    pub(crate) fn change_user(&mut self, plugin: &str, user: &str, password: &str) -> Result<(), ErrPacket> {
         let answer = self.answer(plugin, password);
         let mut payload = vec![command::COM_CHANGE_USER];
         payload.extend_from_slice(user.as_bytes());
@@ -80,8 +116,14 @@ impl Connection {
         self.authenticate(password)
     }
 
+    /// Says that it is the last word.
+    pub(crate) fn quit(&mut self) {
+        self.end.begin_command();
+        self.send(&[command::COM_QUIT]);
+    }
+
     /// A statement's first column of its last row.
-    pub(super) fn query(&mut self, statement: &str) -> Result<String, ErrPacket> {
+    pub(crate) fn query(&mut self, statement: &str) -> Result<String, ErrPacket> {
         let mut payload = vec![command::COM_QUERY];
         payload.extend_from_slice(statement.as_bytes());
         self.end.begin_command();
@@ -120,7 +162,9 @@ impl Connection {
                     self.send(&answer);
                 }
                 [0x01, 0x03] => {}
-                [0x01, 0x04] if self.is_secure => self.send(&[password.as_bytes(), &[0]].concat()),
+                [0x01, 0x04] if self.security != Security::Plain => {
+                    self.send(&[password.as_bytes(), &[0]].concat())
+                }
                 [0x01, 0x04] => self.send(&[0x02]),
                 [0x01, pem @ ..] => {
                     let ciphertext = self.encrypt(pem, password);
@@ -135,7 +179,8 @@ impl Connection {
         match plugin {
             "caching_sha2_password" => scramble::caching_sha2_password(password.as_bytes(), &self.nonce),
             "mysql_native_password" => scramble::native_password(password.as_bytes(), &self.nonce),
-            // Asks for the key.
+            // It counts a socket as plain, and asks for the key there.
+            "sha256_password" if self.security == Security::Tls => [password.as_bytes(), &[0]].concat(),
             "sha256_password" => vec![0x01],
             other => panic!("{other}"),
         }
