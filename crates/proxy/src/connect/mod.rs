@@ -119,10 +119,11 @@ impl Handshake {
         let begin = exchange.begin().map_err(at(Side::Client, Phase::Login))?;
 
         let level = (server_algorithm == Algorithm::Zstd).then_some(config.zstd_level.get());
-        let attributes = match greeting.capabilities.contains(Capabilities::CONNECT_ATTRS) {
-            true => self.client_address.attributes(),
-            false => Vec::new(),
-        };
+        // A client that knows neither plugins nor attributes may leave out what they stand behind in COM_CHANGE_USER.
+        let knows = Capabilities::PLUGIN_AUTH | Capabilities::CONNECT_ATTRS;
+        let can_have_attributes = greeting.capabilities.contains(Capabilities::CONNECT_ATTRS)
+            && login.capabilities & knows != Capabilities::NONE;
+        let attributes = if can_have_attributes { self.client_address.attributes() } else { Vec::new() };
         let attribute_bytes: Vec<_> =
             attributes.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
         let for_server = ServerLeg {
@@ -132,8 +133,7 @@ impl Handshake {
             attributes: &attribute_bytes,
         };
         if let Some(tls) = server_tls {
-            self.start_server_tls(&login::ssl_request(&login_payload, for_server.capabilities), tls, route)
-                .await?;
+            self.start_server_tls(&login::ssl_request(&login_payload, &for_server), tls, route).await?;
         }
         let for_server = Login::for_server_leg(&login_payload, &for_server);
         let for_server = Zeroizing::new(for_server.map_err(at(Side::Client, Phase::Login))?);
