@@ -4,7 +4,9 @@
 //! from whatever the peer sent, so the legs may differ, by an SSLRequest for example.
 //! Not here: which packet follows which (`super`).
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, ServerConfig};
@@ -71,15 +73,32 @@ impl Channel {
         }
     }
 
-    /// Waits until the peer, whose turn it is not, closes. Cancel-safe.
-    pub(crate) async fn closed(&mut self) {
-        while self.received.len() <= LOGIN_LEN_MAX {
-            match self.leg.read(&mut self.received).await {
-                Ok(0) | Err(_) => return,
-                Ok(_) => {}
+    /// Whether the peer, whose turn it is not, has closed by now.
+    pub(crate) async fn has_closed(&mut self) -> bool {
+        // So that the socket's news are fetched before it is asked.
+        tokio::task::yield_now().await;
+        poll_fn(|cx| {
+            while self.received.len() <= LOGIN_LEN_MAX {
+                self.received.reserve(packet::HEADER_LEN);
+                match self.leg.poll_read(cx, &mut self.received) {
+                    Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(true),
+                    Poll::Ready(Ok(_)) => {}
+                    Poll::Pending => break,
+                }
             }
-        }
-        std::future::pending().await
+            Poll::Ready(false)
+        })
+        .await
+    }
+
+    /// Whether the peer has sent nothing yet, its PROXY header aside.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.first && self.received.is_empty()
+    }
+
+    /// Whether what waits looks like a PROXY header.
+    pub(crate) fn has_proxy_header(&self) -> bool {
+        proxy_protocol::starts_like(&self.received)
     }
 
     /// Sends bytes that are no packet.

@@ -77,6 +77,10 @@ pub(crate) struct Handshake {
     pub(crate) client_address: ClientAddress,
     /// How far it came.
     pub(crate) phase: Phase,
+    /// A trusted peer has sent its PROXY header.
+    has_proxy_header: bool,
+    /// Version of a server that may have taken our PROXY header for a login; its next packet tells.
+    may_lack_proxy_protocol: Option<String>,
     login_timeout: Duration,
 }
 
@@ -84,7 +88,23 @@ impl Handshake {
     pub(crate) fn new(client: Leg, client_address: ClientAddress, config: &ListenerConfig) -> Self {
         let client = Channel::new(client, login::foreign_protocol);
         let login_timeout = config.login_timeout;
-        Self { client, server: None, client_address, phase: Phase::Dial, login_timeout }
+        Self {
+            client,
+            server: None,
+            client_address,
+            phase: Phase::Dial,
+            has_proxy_header: false,
+            may_lack_proxy_protocol: None,
+            login_timeout,
+        }
+    }
+
+    /// Whether the client that ended with `error` only looked whether somebody listens, as health checks do: it said
+    /// nothing but a PROXY header.
+    pub(crate) fn is_a_look(&self, error: &SessionError) -> bool {
+        let left = error.side == Side::Client && matches!(error.cause, Cause::ClosedEarly | Cause::Io(_));
+        let is_due = self.has_proxy_header || error.phase == Phase::ProxyHeader;
+        left && is_due && self.client.is_silent()
     }
 
     /// Everything from the dial to the server's OK.
@@ -200,7 +220,8 @@ impl Handshake {
             server.write(ssl_request).await?;
             server.connect_tls(tls, name).await
         });
-        started.await.map_err(failed)
+        let started = started.await;
+        self.judge(started).map_err(failed)
     }
 
     fn server_algorithm(
@@ -273,7 +294,10 @@ impl Packets for Handshake {
         let read = match (side, &mut self.server) {
             (Side::Client, _) => limited(limit, self.client.read()).await,
             // A plugin may ask a slow directory; the server has its own limits.
-            (Side::Server, Some(server)) => limited(AUTH_REPLY_TIMEOUT, server.read()).await,
+            (Side::Server, Some(server)) => {
+                let read = limited(AUTH_REPLY_TIMEOUT, server.read()).await;
+                self.judge_packet(read)
+            }
             (Side::Server, None) => Err(Cause::ClosedEarly),
         };
         read.map_err(on(side, Phase::Authentication))
@@ -293,7 +317,10 @@ impl Packets for Handshake {
     async fn write(&mut self, side: Side, payload: &[u8]) -> Result<(), SessionError> {
         let written = match (side, &mut self.server) {
             (Side::Client, _) => self.client.write(payload).await,
-            (Side::Server, Some(server)) => server.write(payload).await,
+            (Side::Server, Some(server)) => {
+                let written = server.write(payload).await;
+                self.judge(written)
+            }
             (Side::Server, None) => Err(Cause::ClosedEarly),
         };
         written.map_err(on(side, Phase::Authentication))
