@@ -67,7 +67,7 @@ impl Handshake {
                 SendProxy::V1 => proxy_protocol::build_v1(&header),
                 SendProxy::V2 => proxy_protocol::build_v2(&header, proxy_protocol::Options { crc32c: true }),
             };
-            server.write_raw(&header).await.map_err(on(Side::Server, Phase::Greeting))?;
+            server.write_proxy_header(&header).await.map_err(on(Side::Server, Phase::Greeting))?;
         }
         let payload =
             limited(self.login_timeout, server.read()).await.map_err(on(Side::Server, Phase::Greeting))?;

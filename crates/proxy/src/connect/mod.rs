@@ -152,13 +152,24 @@ impl Handshake {
             asks_for_switch: begin == Begin::AskForSwitch,
             attributes: &attribute_bytes,
         };
-        if let Some(tls) = server_tls {
-            self.start_server_tls(&login::ssl_request(&login_payload, &for_server), tls, route).await?;
+        // Between the greeting and the login a server says nothing, unless it refuses our PROXY header.
+        let has_refused = match &mut self.server {
+            Some(server) if config.send_proxy.is_some() => server.has_spoken().await,
+            _ => false,
+        };
+        if let Some(tls) = server_tls
+            && !has_refused
+        {
+            self.start_server_tls(&login::ssl_request(&login_payload, for_server.bits()), tls, route).await?;
         }
         let for_server = Login::for_server_leg(&login_payload, &for_server);
         let for_server = Zeroizing::new(for_server.map_err(at(Side::Client, Phase::Login))?);
         self.phase = Phase::Authentication;
-        self.write(Side::Server, &for_server).await?;
+        match self.write(Side::Server, &for_server).await {
+            // It may have said why before it closed.
+            Err(error) if error.is_io() => {}
+            written => written?,
+        }
 
         if let Some(error) = exchange::run(&mut exchange, self, own_key).await? {
             return Err(on(Side::Server, Phase::Authentication)(Cause::Refused(error)));

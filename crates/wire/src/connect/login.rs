@@ -235,7 +235,7 @@ pub struct ServerLeg<'a> {
 
 impl ServerLeg<'_> {
     /// The capability bits of the login, and of the SSLRequest before it, whose bits are the ones that count.
-    fn bits(&self) -> Capabilities {
+    pub fn bits(&self) -> Capabilities {
         match self.attributes {
             [] => self.capabilities,
             _ => self.capabilities | Capabilities::CONNECT_ATTRS,
@@ -243,9 +243,9 @@ impl ServerLeg<'_> {
     }
 }
 
-/// The SSLRequest that goes before the `login` for `leg`, if that has TLS.
-pub fn ssl_request(login: &[u8], leg: &ServerLeg<'_>) -> Vec<u8> {
-    let mut out = leg.bits().mysql_bits().to_le_bytes().to_vec();
+/// The SSLRequest that goes before `login` on a leg with TLS.
+pub fn ssl_request(login: &[u8], capabilities: Capabilities) -> Vec<u8> {
+    let mut out = capabilities.mysql_bits().to_le_bytes().to_vec();
     out.extend_from_slice(login.get(4..SSL_REQUEST_LEN).unwrap_or_default());
     out
 }
@@ -382,8 +382,7 @@ mod tests {
         let mut payload = login().build();
         let ssl_bits =
             (login().capabilities - Capabilities::ZSTD_COMPRESSION_ALGORITHM) | Capabilities::COMPRESS;
-        let leg = ServerLeg { capabilities: ssl_bits | Capabilities::SSL, ..ServerLeg::default() };
-        let request = ssl_request(&payload, &leg);
+        let request = ssl_request(&payload, ssl_bits | Capabilities::SSL);
         assert_eq!(ClientHello::parse(&request), Ok(ClientHello::SslRequest(ssl_bits | Capabilities::SSL)));
         apply_ssl_request(&request, &mut payload);
         assert_eq!(Login::parse(&payload).unwrap().capabilities, ssl_bits | Capabilities::SSL);
@@ -439,7 +438,7 @@ mod tests {
         };
         let payload = without.build();
         let behind = Login::parse(&Login::for_server_leg(&payload, &leg).unwrap()).unwrap();
-        let request = ssl_request(&payload, &leg);
+        let request = ssl_request(&payload, leg.bits());
         assert_eq!(ClientHello::parse(&request), Ok(ClientHello::SslRequest(behind.capabilities)));
         assert!(behind.capabilities.contains(Capabilities::CONNECT_ATTRS), "or the level is read from them");
     }
