@@ -33,7 +33,7 @@ pub(crate) enum Command {
 ///
 /// A client's compression is met by the rules of MySQL; towards the server the proxy asks for the best that it
 /// offers. The legs are independent, in compression as in TLS. No credential is stored: authentication is relayed.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ProxyArgs {
     /// Settings by the same names, and several listeners; what is given on the command line wins.
     #[arg(long, value_name = "FILE")]

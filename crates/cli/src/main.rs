@@ -9,6 +9,7 @@ mod demo_command;
 mod generate;
 mod proxy_command;
 mod settings;
+mod words;
 
 use std::process::ExitCode;
 

@@ -1,17 +1,20 @@
-//! `wirepress proxy`: runs a proxy until SIGINT or SIGTERM; `wirepress check-config`.
+//! `wirepress proxy`: runs a proxy until it is told to end; `wirepress check-config`.
 //!
 //! Prints one line for each listener, with its bound address, to standard output; log lines go to standard error.
-//! Not here: the proxy itself (crate `proxy`), what the settings mean (`settings`).
+//! Not here: the proxy itself (crate `proxy`), what the settings mean (`settings`), signals (`words`).
 
 use std::io::{IsTerminal, Write};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use proxy::{Address, Config, ListenerConfig, Proxy};
-use tokio::signal::unix::{SignalKind, signal};
+use proxy::{Address, Config, Handover, Inheritance, ListenerConfig, Proxy};
+use tracing_subscriber::EnvFilter;
 
 use crate::args::{CheckConfigArgs, ProxyArgs};
 use crate::config_file::ConfigFile;
-use crate::settings::ListenerSettings;
+use crate::settings::{ListenerSettings, ProcessSettings};
+use crate::words::{Word, Words};
 
 /// Arguments or a config file that can't be used.
 #[derive(Debug)]
@@ -25,25 +28,61 @@ impl std::fmt::Display for BadConfig {
 
 impl std::error::Error for BadConfig {}
 
-/// Serves until told to stop.
+/// Serves until told to end.
 pub(crate) fn run(args: ProxyArgs) -> anyhow::Result<()> {
-    let (config, log_level) = settings(args).map_err(BadConfig)?;
-    tracing_subscriber::fmt()
-        .with_max_level(log_level)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr)
-        .with_target(false)
-        .init();
-    config.listeners.iter().for_each(describe);
+    let (config, process) = settings(args.clone()).map_err(BadConfig)?;
+    let set_log_level = start_log(process.log_level());
+    proxy::raise_open_files_limit();
+    describe(&config, &process);
     let servers: Vec<Address> = config.listeners.iter().map(|listener| listener.server.clone()).collect();
-    let proxy = Proxy::start(config)?;
-    for (address, server) in proxy.addresses().iter().zip(servers) {
+
+    let mut inheritance = match &process.handover {
+        Some(path) => Inheritance::ask_for(path)
+            .with_context(|| format!("can't take over from the process at '{}'", path.display()))?,
+        None => None,
+    };
+    let mut sockets = inheritance.as_mut().map(|it| std::mem::take(&mut it.sockets)).unwrap_or_default();
+    sockets.extend(activated_sockets(&config)?);
+    let mut proxy = Proxy::start_with(config, sockets)?;
+    for (address, server) in proxy.addresses().zip(servers) {
         // Scripts wait for this line; who doesn't read it may close it.
         drop(writeln!(std::io::stdout(), "listening on {address}, server {server}"));
     }
-    wait_for_signal().context("can't wait for signals")?;
-    let counters = std::sync::Arc::clone(proxy.counters());
-    proxy.stop();
+    let handover = process.handover.as_deref().map(|path| Handover::offer(path, &proxy)).transpose();
+    let handover = handover.context("can't offer a handover")?;
+    if let Some(inheritance) = inheritance {
+        inheritance.confirm().context("the predecessor is gone")?;
+    }
+
+    let counters = Arc::clone(proxy.counters());
+    let words = Words::new(handover)?;
+    let mut is_handed_over = false;
+    loop {
+        match words.next() {
+            Word::Reload => match reload(&mut proxy, &args, &set_log_level) {
+                Ok(()) => tracing::info!("the configuration was read again"),
+                Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
+            },
+            Word::Stop => {
+                proxy.stop();
+                break;
+            }
+            word @ (Word::Drain | Word::HandedOver) => {
+                let limit = process.drain_timeout();
+                let why = if word == Word::Drain { "SIGTERM" } else { "a successor accepts" };
+                tracing::info!(sessions = counters.sessions_open(), ?limit, "draining: {why}");
+                let broken_off = proxy.drain(limit, &*words.into_hurry()?);
+                tracing::info!(broken_off, "drained");
+                is_handed_over = word == Word::HandedOver;
+                break;
+            }
+        }
+    }
+    if let Some(path) = process.handover.filter(|_| !is_handed_over)
+        && let Err(error) = std::fs::remove_file(&path)
+    {
+        tracing::debug!(%error, "the handover socket could not be removed");
+    }
     report(&counters);
     Ok(())
 }
@@ -63,7 +102,7 @@ pub(crate) fn check(args: &CheckConfigArgs) -> anyhow::Result<()> {
 }
 
 /// The config file's settings under those of the command line.
-fn settings(args: ProxyArgs) -> anyhow::Result<(Config, tracing::Level)> {
+fn settings(args: ProxyArgs) -> anyhow::Result<(Config, ProcessSettings)> {
     let file = args.config.as_deref().map(ConfigFile::read).transpose()?.unwrap_or_default();
     let mut listeners = file.listeners;
     if listeners.is_empty() {
@@ -76,7 +115,7 @@ fn settings(args: ProxyArgs) -> anyhow::Result<(Config, tracing::Level)> {
     }
     let process = file.proxy.overridden_by(args.process);
     let listeners = listeners.into_iter().map(ListenerSettings::config).collect::<Result<_, _>>()?;
-    Ok((checked(process.config(listeners))?, process.log_level.unwrap_or(tracing::Level::INFO)))
+    Ok((checked(process.config(listeners))?, process))
 }
 
 /// What no single setting shows.
@@ -94,7 +133,23 @@ fn checked(config: Config) -> anyhow::Result<Config> {
     Ok(config)
 }
 
-fn describe(listener: &ListenerConfig) {
+/// What is served, and every limit.
+fn describe(config: &Config, process: &ProcessSettings) {
+    for listener in &config.listeners {
+        describe_listener(listener);
+    }
+    let no_limit = |count: usize| if count == 0 { "no limit".to_owned() } else { count.to_string() };
+    tracing::info!(
+        "limits: {} connections, per client address {}, buffer memory {} MiB, drain {} s; {} workers",
+        config.connections_max(),
+        no_limit(config.connections_per_address_max),
+        config.buffer_memory_max >> 20,
+        process.drain_timeout().as_secs(),
+        config.workers,
+    );
+}
+
+fn describe_listener(listener: &ListenerConfig) {
     let tls = listener.tls.as_ref().map_or("off", |tls| tls.mode.name());
     let wishes: Vec<_> = listener.server_algorithms.iter().map(|algorithm| algorithm.name()).collect();
     tracing::info!(
@@ -108,6 +163,17 @@ fn describe(listener: &ListenerConfig) {
         listener.zstd_level,
         listener.server_tls.mode().name(),
     );
+    tracing::info!(
+        "{}: limits: login {} bytes per packet and {} s, dial {} s, silence within a packet {} s, between commands {}, \
+         unacknowledged {} s",
+        listener.listen,
+        proxy::LOGIN_LEN_MAX,
+        listener.login_timeout.as_secs(),
+        listener.dial_timeout.as_secs(),
+        listener.net_read_timeout.as_secs(),
+        listener.idle_timeout.map_or_else(|| "no limit".to_owned(), |limit| format!("{} s", limit.as_secs())),
+        listener.tcp_user_timeout.as_secs(),
+    );
     if tls == "off" && matches!(listener.listen, Address::Tcp { .. }) {
         tracing::warn!(
             "{}: no certificate is given, so TLS is taken out of the server's greeting. Clients of MySQL 8 and 9 may \
@@ -117,17 +183,49 @@ fn describe(listener: &ListenerConfig) {
     }
 }
 
-fn wait_for_signal() -> std::io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let (mut interrupt, mut terminate) =
-            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        Ok(())
-    })
+/// Changes the level of the log.
+type SetLogLevel = Box<dyn Fn(tracing::Level) -> anyhow::Result<()>>;
+
+fn start_log(level: tracing::Level) -> SetLogLevel {
+    let builder = tracing_subscriber::fmt()
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .with_env_filter(EnvFilter::new(level.to_string()))
+        .with_filter_reloading();
+    let filter = builder.reload_handle();
+    builder.init();
+    Box::new(move |level| Ok(filter.reload(EnvFilter::new(level.to_string()))?))
+}
+
+/// Reads arguments and file again: all of it holds, or nothing.
+fn reload(proxy: &mut Proxy, args: &ProxyArgs, set_log_level: &SetLogLevel) -> anyhow::Result<()> {
+    let (config, process) = settings(args.clone())?;
+    proxy.reload(config.clone())?;
+    set_log_level(process.log_level())?;
+    describe(&config, &process);
+    Ok(())
+}
+
+/// Listening sockets that systemd has opened, for the listeners in their order.
+fn activated_sockets(config: &Config) -> anyhow::Result<Vec<(Address, OwnedFd)>> {
+    let mut from_systemd = listenfd::ListenFd::from_env();
+    if from_systemd.len() > config.listeners.len() {
+        bail!(
+            "systemd hands over {} sockets, and {} listeners are configured; their order must be the same",
+            from_systemd.len(),
+            config.listeners.len()
+        );
+    }
+    let mut sockets = Vec::new();
+    for (index, listener) in config.listeners.iter().enumerate().take(from_systemd.len()) {
+        let socket: Option<OwnedFd> = match &listener.listen {
+            Address::Tcp { .. } => from_systemd.take_tcp_listener(index)?.map(OwnedFd::from),
+            Address::Unix(_) => from_systemd.take_unix_listener(index)?.map(OwnedFd::from),
+        };
+        sockets.extend(socket.map(|socket| (listener.listen.clone(), socket)));
+    }
+    Ok(sockets)
 }
 
 /// The closing lines: what was carried, and what went wrong how often.

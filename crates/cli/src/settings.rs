@@ -24,6 +24,19 @@ pub(crate) struct ProcessSettings {
     /// Threads that serve sessions [default: one per available CPU].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) workers: Option<u16>,
+    /// Connections at most; more are refused with MySQL's error 1040 [default: what the limit of open files allows].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) connections_max: Option<u32>,
+    /// Connections at most from one client address, 0 for no limit [default: 0].
+    #[arg(long, value_name = "N")]
+    pub(crate) connections_per_address_max: Option<u32>,
+    /// Seconds that a drain (SIGTERM, a handover) gives to sessions that hold a transaction, a cursor or a running
+    /// statement [default: 30].
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) drain_timeout: Option<u64>,
+    /// A socket file by which a new process takes the listening sockets over; the old one then drains.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) handover: Option<PathBuf>,
     /// Memory for packets and frames that are larger than an ordinary buffer, in MiB, at least 32 [default: 256].
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(32..))]
     pub(crate) buffer_memory: Option<u32>,
@@ -117,6 +130,14 @@ pub(crate) struct ListenerSettings {
     /// Longest silence, in seconds, in the middle of a client's packet [default: 30].
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) net_read_timeout: Option<u64>,
+    /// Longest silence, in seconds, between two commands, 0 for no limit: a statement that runs for hours is none
+    /// [default: 0].
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) idle_timeout: Option<u64>,
+    /// Seconds after which a peer counts as dead that acknowledges nothing. It also ends one that stops reading for
+    /// that long [default: 900].
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) tcp_user_timeout: Option<u64>,
 }
 
 /// What the server leg asks for, in order of wish.
@@ -190,18 +211,37 @@ impl ProcessSettings {
     pub(crate) fn overridden_by(self, over: Self) -> Self {
         Self {
             workers: over.workers.or(self.workers),
+            connections_max: over.connections_max.or(self.connections_max),
+            connections_per_address_max: over
+                .connections_per_address_max
+                .or(self.connections_per_address_max),
+            drain_timeout: over.drain_timeout.or(self.drain_timeout),
+            handover: over.handover.or(self.handover),
             buffer_memory: over.buffer_memory.or(self.buffer_memory),
             log_level: over.log_level.or(self.log_level),
         }
+    }
+
+    /// Log lines to write.
+    pub(crate) fn log_level(&self) -> tracing::Level {
+        self.log_level.unwrap_or(tracing::Level::INFO)
+    }
+
+    /// How long a drain may take.
+    pub(crate) fn drain_timeout(&self) -> Duration {
+        Duration::from_secs(self.drain_timeout.unwrap_or(DRAIN_SECONDS))
     }
 
     /// The proxy's configuration with these listeners.
     pub(crate) fn config(&self, listeners: Vec<ListenerConfig>) -> Config {
         let mut config = Config { listeners, ..Config::default() };
         config.workers = self.workers.map_or(config.workers, usize::from);
+        let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+        config.connections_max = self.connections_max.map(count);
+        config.connections_per_address_max =
+            self.connections_per_address_max.map_or(config.connections_per_address_max, count);
         if let Some(mebibytes) = self.buffer_memory {
-            config.buffer_memory_max =
-                usize::try_from(mebibytes).unwrap_or(usize::MAX).saturating_mul(1 << 20);
+            config.buffer_memory_max = count(mebibytes).saturating_mul(1 << 20);
         }
         config
     }
@@ -216,7 +256,7 @@ impl ListenerSettings {
         either! {
             listen, server, proxy_protocol_from, send_proxy, protocol_compression_algorithms, compression_algorithms, zstd_compression_level,
             zstd_compression_level_max, zlib_compression_level, tls, tls_cert, tls_key, tls_self_signed,
-            tls_client_ca, ssl_mode, ssl_ca, ssl_cert, ssl_key, ssl_fp, login_timeout, net_read_timeout,
+            tls_client_ca, ssl_mode, ssl_ca, ssl_cert, ssl_key, ssl_fp, login_timeout, net_read_timeout, idle_timeout, tcp_user_timeout,
         }
     }
 
@@ -249,6 +289,8 @@ impl ListenerSettings {
             zlib_level = self.zlib_compression_level;
             login_timeout = self.login_timeout.map(seconds);
             net_read_timeout = self.net_read_timeout.map(seconds);
+            idle_timeout = self.idle_timeout.map(|limit| (limit > 0).then(|| seconds(limit)));
+            tcp_user_timeout = self.tcp_user_timeout.map(seconds);
         }
         Ok(config)
     }
@@ -274,6 +316,9 @@ impl ListenerSettings {
         Ok(Some(ListenerTls { mode, cert, key, client_ca: self.tls_client_ca.clone() }))
     }
 }
+
+/// Long enough for most transactions, shorter than the patience of service managers.
+const DRAIN_SECONDS: u64 = 30;
 
 /// A value that is written as on the command line.
 fn parsed<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>

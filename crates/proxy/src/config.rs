@@ -16,6 +16,10 @@ pub struct Config {
     pub listeners: Vec<ListenerConfig>,
     /// `--workers`: threads that serve sessions.
     pub workers: usize,
+    /// `--connections-max`; `None`: what the limit of open files allows.
+    pub connections_max: Option<usize>,
+    /// `--connections-per-address-max`: from one client address; 0 for no limit.
+    pub connections_per_address_max: usize,
     /// Frames and packets that are larger than an ordinary buffer, all together, bytes.
     pub buffer_memory_max: usize,
 }
@@ -59,8 +63,12 @@ pub struct ListenerConfig {
     pub login_timeout: Duration,
     /// Longest silence in the middle of a client's packet or frame, as MySQL's `net_read_timeout`.
     pub net_read_timeout: Duration,
-    /// Longest wait for the server's socket to accept.
+    /// Longest wait for the server's socket to accept, for each of its addresses.
     pub dial_timeout: Duration,
+    /// `--idle-timeout`: longest silence between two commands; `None` for no limit.
+    pub idle_timeout: Option<Duration>,
+    /// `--tcp-user-timeout`: how long sent bytes may stay unacknowledged before a peer counts as dead.
+    pub tcp_user_timeout: Duration,
 }
 
 impl ListenerConfig {
@@ -81,6 +89,8 @@ impl ListenerConfig {
             login_timeout: Duration::from_secs(8),
             net_read_timeout: Duration::from_secs(30),
             dial_timeout: Duration::from_secs(10),
+            idle_timeout: None,
+            tcp_user_timeout: Duration::from_secs(900),
         }
     }
 }
@@ -90,10 +100,34 @@ impl Default for Config {
         Self {
             listeners: Vec::new(),
             workers: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            connections_max: None,
+            connections_per_address_max: 0,
             buffer_memory_max: 256 << 20,
         }
     }
 }
+
+impl Config {
+    /// Connections that there may be: each needs two open files.
+    pub fn connections_max(&self) -> usize {
+        let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let files = files.map_or(usize::MAX, |files| usize::try_from(files).unwrap_or(usize::MAX));
+        let possible = files.saturating_sub(FILES_RESERVED) / 2;
+        self.connections_max.map_or(possible, |asked| asked.min(possible)).max(1)
+    }
+}
+
+/// Raises the soft limit of open files to the hard one, as servers do.
+pub fn raise_open_files_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
+        tracing::warn!(%error, "the limit of open files could not be raised");
+    }
+}
+
+/// Listeners, certificates, log, runtimes.
+const FILES_RESERVED: usize = 64;
 
 impl From<ListenerConfig> for Config {
     /// One listener, and defaults.

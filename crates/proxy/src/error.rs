@@ -79,6 +79,12 @@ pub enum Cause {
     /// The proxy stops.
     #[error("the proxy is stopping")]
     Stopping,
+    /// The client said nothing between two commands for longer than the operator allows.
+    #[error("it was idle for {0} s")]
+    Idle(u64),
+    /// There is no room for another connection, in total or from this address.
+    #[error("too many connections")]
+    TooManyConnections,
     /// Nothing came in time.
     #[error("nothing came for {0} s")]
     TimedOut(u64),
@@ -107,6 +113,8 @@ impl Cause {
             Self::Rsa(_) => "rsa",
             Self::Refused(_) => "refused",
             Self::CodecThreadFailed => "codec_thread_failed",
+            Self::Idle(_) => "idle",
+            Self::TooManyConnections => "too_many_connections",
             Self::Stopping => "stopping",
             Self::TimedOut(_) => "timed_out",
             Self::Tls(_) => "tls",
@@ -158,6 +166,10 @@ impl SessionError {
                 return None;
             }
             (Cause::CompressionRefused(error), _) => return Some(error.clone()),
+            (Cause::TooManyConnections, _) => {
+                return Some(ErrPacket::new(CON_COUNT_ERROR, b"08004", "Too many connections".to_owned()));
+            }
+            (Cause::Idle(_), _) => (CLIENT_INTERACTION_TIMEOUT, b"HY000"),
             (Cause::Io(_) | Cause::Tls(_), Side::Client) => return None,
             (Cause::TlsRequired, _) => (SECURE_TRANSPORT_REQUIRED, b"HY000"),
             (Cause::Protocol(Fault::SequenceOutOfOrder { .. }), _) => (NET_PACKETS_OUT_OF_ORDER, b"08S01"),
@@ -236,6 +248,10 @@ impl fmt::Display for SessionError {
 
 /// ER_HANDSHAKE_ERROR.
 const HANDSHAKE_ERROR: u16 = 1043;
+/// ER_CON_COUNT_ERROR.
+const CON_COUNT_ERROR: u16 = 1040;
+/// ER_CLIENT_INTERACTION_TIMEOUT.
+const CLIENT_INTERACTION_TIMEOUT: u16 = 4031;
 /// ER_SERVER_SHUTDOWN.
 const SERVER_SHUTDOWN: u16 = 1053;
 /// ER_OUT_OF_RESOURCES.

@@ -12,6 +12,7 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::cast_possible_truncation))]
 
 mod address;
+mod admission;
 mod budget;
 mod buffer;
 mod client_address;
@@ -19,10 +20,13 @@ mod codec_threads;
 mod config;
 mod connect;
 mod counters;
+mod ending;
 mod error;
+mod handover;
 mod leg;
 mod listener;
 mod networks;
+mod proxy;
 mod relay;
 mod route;
 mod session;
@@ -30,11 +34,13 @@ mod tls;
 mod worker;
 
 pub use address::{Address, BadAddress};
-pub use config::{Config, ListenerConfig, SendProxy};
+pub use config::{Config, ListenerConfig, SendProxy, raise_open_files_limit};
 pub use counters::{Counters, FaultLabels, Traffic};
 pub use error::{Cause, Phase, SessionError};
-pub use listener::{Proxy, StartError, check};
+pub use handover::{Handover, Inheritance};
 pub use networks::{BadNetwork, Network};
+pub use proxy::{Proxy, ReloadError, StartError, check};
 pub use tls::{
     BadFingerprint, Fingerprint, ListenerTls, ServerTls, SslMode, TlsError, TlsMode, make_self_signed,
 };
+pub use wire::limits::LOGIN_LEN_MAX;

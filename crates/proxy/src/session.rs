@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::client_address::ClientAddress;
 use crate::connect::Handshake;
 use crate::leg::Leg;
-use crate::relay::Relay;
+use crate::relay::{End, Relay};
 use crate::route::Route;
 use crate::worker::{Accepted, AcceptedSocket, Worker};
 use crate::{Cause, Phase, SessionError, Traffic};
@@ -17,7 +17,7 @@ pub(crate) async fn serve(accepted: Accepted, worker: &Worker) {
     let begun = Instant::now();
     let counters = &worker.shared.counters;
     let open = counters.session_opened();
-    let Accepted { socket, route } = accepted;
+    let Accepted { socket, route, permit: _permit } = accepted;
     let mut session = Session::default();
     let ended = match client_leg(socket) {
         Ok((leg, address)) => session.converse(leg, address, &route, worker).await,
@@ -60,11 +60,12 @@ impl Session {
         route: &Route,
         worker: &Worker,
     ) -> Result<(), SessionError> {
-        let stop = &worker.shared.stop;
+        let ending = &worker.shared.ending;
         self.client = address.to_string();
         let mut handshake = Handshake::new(client, address, &route.config);
-        let connected = stop.unless_asked(handshake.run(route, &worker.shared.own_key)).await;
+        let connected = ending.unless_stopped(handshake.run(route, &worker.shared)).await;
         self.client = handshake.client_address.to_string();
+        let _address_permit = handshake.address_permit.take();
         let legs = match connected {
             Some(Ok(agreement)) => handshake.into_authenticated(agreement),
             Some(Err(error)) => {
@@ -85,11 +86,11 @@ impl Session {
         self.client_tls = legs.client.leg.tls_version();
         self.server_tls = legs.server.leg.tls_version();
         let mut relay = Relay::new(legs, route, worker);
-        let ended = stop.unless_asked(relay.run()).await;
+        let ended = ending.unless_stopped(relay.run()).await;
         let error = match &ended {
-            Some(Ok(())) => None,
+            Some(Ok(End::Closed)) => None,
             Some(Err(error)) => error.for_client(&route.config.server),
-            None => stopped(Phase::Command).for_client(&route.config.server),
+            Some(Ok(End::Drained)) | None => stopped(Phase::Command).for_client(&route.config.server),
         };
         if let Some(error) = error
             && let Err(untold) = relay.tell_client(&error).await
@@ -98,7 +99,7 @@ impl Session {
         }
         self.traffic = relay.traffic();
         relay.close().await;
-        ended.unwrap_or(Ok(()))
+        ended.map_or(Ok(()), |ended| ended.map(drop))
     }
 
     fn log(&self, seconds: f64, error: Option<&SessionError>) {

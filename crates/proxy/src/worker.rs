@@ -6,18 +6,19 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::task::Poll;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
 use codec::Contexts;
 use tokio::runtime::{Builder, LocalOptions};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 
+use crate::admission::{Admission, Permit};
 use crate::budget::Budget;
 use crate::buffer::SpareBuffers;
 use crate::codec_threads::ContextPool;
 use crate::connect::rsa::OwnKey;
+use crate::ending::Ending;
 use crate::route::Route;
 use crate::{Counters, session};
 
@@ -27,44 +28,8 @@ pub(crate) struct Shared {
     pub(crate) budget: Budget,
     pub(crate) own_key: Arc<OwnKey>,
     pub(crate) context_pool: Arc<ContextPool>,
-    pub(crate) stop: Arc<Stop>,
-}
-
-/// The word that ends all sessions.
-#[derive(Default)]
-pub(crate) struct Stop {
-    asked: AtomicBool,
-    notify: Notify,
-}
-
-impl Stop {
-    pub(crate) fn ask(&self) {
-        self.asked.store(true, Ordering::Release);
-        self.notify.notify_waiters();
-    }
-
-    pub(crate) fn is_asked(&self) -> bool {
-        self.asked.load(Ordering::Acquire)
-    }
-
-    /// Runs `work` until it is done, or `None` when the proxy stops first.
-    ///
-    /// Cost: one atomic load per poll; the notification is subscribed to only once.
-    pub(crate) async fn unless_asked<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        let mut work = std::pin::pin!(work);
-        let mut notified = std::pin::pin!(self.notify.notified());
-        let mut subscribed = false;
-        std::future::poll_fn(|cx| {
-            if !std::mem::replace(&mut subscribed, true) && notified.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(None);
-            }
-            if self.is_asked() {
-                return Poll::Ready(None);
-            }
-            work.as_mut().poll(cx).map(Some)
-        })
-        .await
-    }
+    pub(crate) ending: Arc<Ending>,
+    pub(crate) admission: Arc<Admission>,
 }
 
 /// What the sessions of one worker share.
@@ -78,6 +43,7 @@ pub(crate) struct Worker {
 pub(crate) struct Accepted {
     pub(crate) socket: AcceptedSocket,
     pub(crate) route: Arc<Route>,
+    pub(crate) permit: Permit,
 }
 
 /// Its socket.

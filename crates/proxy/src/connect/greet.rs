@@ -9,12 +9,15 @@
 //! Invariants: nothing is dialled before a due header came; what is sent to a server goes before any wait for it.
 //! Not here: headers' bytes (`wire::proxy_protocol`), what follows the greeting (`super`).
 
+use std::sync::Arc;
+
 use wire::connect::greeting::{self, FirstPacket, Greeting};
 use wire::response::ErrPacket;
 use wire::{Fault, Side, proxy_protocol};
 use zeroize::Zeroizing;
 
 use super::{Channel, Handshake, at, limited, on};
+use crate::admission::Admission;
 use crate::leg::Leg;
 use crate::{Cause, ListenerConfig, Phase, SendProxy, SessionError, tls};
 
@@ -40,14 +43,18 @@ impl Handshake {
     pub(super) async fn greet(
         &mut self,
         config: &ListenerConfig,
+        admission: &Arc<Admission>,
     ) -> Result<(Greeting, Zeroizing<Vec<u8>>), SessionError> {
         let peer = self.client_address.source().map(|source| source.ip());
         if config.proxy_protocol_from.iter().any(|network| network.contains(peer)) {
             self.read_proxy_header().await?;
         }
+        let client_ip = self.client_address.source().map(|source| source.ip());
+        let permit = admission.admit_address(client_ip).map_err(|_| Cause::TooManyConnections);
+        self.address_permit = permit.map_err(on(Side::Client, Phase::Dial))?;
         // Not given up when the client leaves: the server may have accepted, and would count a handshake that is not
         // ended.
-        let dialled = Leg::dial(&config.server, config.dial_timeout).await;
+        let dialled = Leg::dial(&config.server, config.dial_timeout, config.tcp_user_timeout).await;
         self.greet_by(dialled, config).await
     }
 
@@ -84,6 +91,14 @@ impl Handshake {
                 self.client.write(&payload).await.map_err(on(Side::Client, Phase::Greeting))?;
                 Err(on(Side::Server, Phase::Greeting)(Cause::Refused(error)))
             }
+        }
+    }
+
+    /// Whether the server has said something between its greeting and the login, by now.
+    pub(super) async fn proxy_header_is_refused(&mut self) -> bool {
+        match &mut self.server {
+            Some(server) => server.has_spoken().await,
+            None => false,
         }
     }
 

@@ -35,11 +35,12 @@ use zeroize::Zeroizing;
 
 pub(crate) use channel::Channel;
 use exchange::Packets;
-use rsa::OwnKey;
 
+use crate::admission::AddressPermit;
 use crate::client_address::ClientAddress;
 use crate::leg::Leg;
 use crate::route::Route;
+use crate::worker::Shared;
 use crate::{Cause, ListenerConfig, Phase, SessionError};
 
 /// Two legs behind a successful login: the only thing that a relay starts from.
@@ -82,6 +83,8 @@ pub(crate) struct Handshake {
     /// Version of a server that may have taken our PROXY header for a login; its next packet tells.
     may_lack_proxy_protocol: Option<String>,
     login_timeout: Duration,
+    /// Its place among the connections of its address.
+    pub(crate) address_permit: Option<AddressPermit>,
 }
 
 impl Handshake {
@@ -96,6 +99,7 @@ impl Handshake {
             has_proxy_header: false,
             may_lack_proxy_protocol: None,
             login_timeout,
+            address_permit: None,
         }
     }
 
@@ -108,13 +112,9 @@ impl Handshake {
     }
 
     /// Everything from the dial to the server's OK.
-    pub(crate) async fn run(
-        &mut self,
-        route: &Route,
-        own_key: &Arc<OwnKey>,
-    ) -> Result<Agreement, SessionError> {
+    pub(crate) async fn run(&mut self, route: &Route, shared: &Shared) -> Result<Agreement, SessionError> {
         let config = &route.config;
-        let (greeting, payload) = self.greet(config).await?;
+        let (greeting, payload) = self.greet(config, &shared.admission).await?;
         let tls = route.tls();
         let offered = negotiate::offered(greeting.capabilities, config.permitted, tls.is_some());
         let mut rewritten = payload.to_vec();
@@ -139,11 +139,7 @@ impl Handshake {
         let begin = exchange.begin().map_err(at(Side::Client, Phase::Login))?;
 
         let level = (server_algorithm == Algorithm::Zstd).then_some(config.zstd_level.get());
-        // A client that knows neither plugins nor attributes may leave out what they stand behind in COM_CHANGE_USER.
-        let knows = Capabilities::PLUGIN_AUTH | Capabilities::CONNECT_ATTRS;
-        let can_have_attributes = greeting.capabilities.contains(Capabilities::CONNECT_ATTRS)
-            && login.capabilities & knows != Capabilities::NONE;
-        let attributes = if can_have_attributes { self.client_address.attributes() } else { Vec::new() };
+        let attributes = self.attributes(greeting.capabilities, login.capabilities);
         let attribute_bytes: Vec<_> =
             attributes.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
         let for_server = ServerLeg {
@@ -152,13 +148,9 @@ impl Handshake {
             asks_for_switch: begin == Begin::AskForSwitch,
             attributes: &attribute_bytes,
         };
-        // Between the greeting and the login a server says nothing, unless it refuses our PROXY header.
-        let has_refused = match &mut self.server {
-            Some(server) if config.send_proxy.is_some() => server.has_spoken().await,
-            _ => false,
-        };
+        let is_refused = config.send_proxy.is_some() && self.proxy_header_is_refused().await;
         if let Some(tls) = server_tls
-            && !has_refused
+            && !is_refused
         {
             self.start_server_tls(&login::ssl_request(&login_payload, for_server.bits()), tls, route).await?;
         }
@@ -171,7 +163,7 @@ impl Handshake {
             written => written?,
         }
 
-        if let Some(error) = exchange::run(&mut exchange, self, own_key).await? {
+        if let Some(error) = exchange::run(&mut exchange, self, &shared.own_key).await? {
             return Err(on(Side::Server, Phase::Authentication)(Cause::Refused(error)));
         }
         Ok(Agreement {
@@ -191,6 +183,17 @@ impl Handshake {
             thread_id: greeting.thread_id,
             attributes,
         })
+    }
+
+    /// Connection attributes of ours, if both sides' packets can hold them.
+    fn attributes(&self, server: Capabilities, client: Capabilities) -> Vec<Attribute> {
+        // A client that knows neither plugins nor attributes may leave out what they stand behind in COM_CHANGE_USER.
+        let knows = Capabilities::PLUGIN_AUTH | Capabilities::CONNECT_ATTRS;
+        if server.contains(Capabilities::CONNECT_ATTRS) && client & knows != Capabilities::NONE {
+            self.client_address.attributes()
+        } else {
+            Vec::new()
+        }
     }
 
     /// The client's login, behind TLS if it asks for it.

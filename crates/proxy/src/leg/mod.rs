@@ -56,29 +56,26 @@ impl Leg {
         Self { socket: Socket::Plain(stream), received_len: 0, sent_len: 0, needs_flush: false }
     }
 
-    /// Connects to `address`, whose name is looked up now; every address of the name is tried.
-    pub(crate) async fn dial(address: &Address, limit: Duration) -> io::Result<Self> {
-        let connected = timeout(limit, async {
-            match address {
-                Address::Unix(path) => UnixStream::connect(path).await.map(Self::unix),
-                Address::Tcp { host, port } => {
-                    if let Ok(ip) = host.parse() {
-                        return connect(SocketAddr::new(ip, *port)).await;
-                    }
-                    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-                    for address in lookup_host((host.as_str(), *port)).await? {
-                        match connect(address).await {
-                            Ok(leg) => return Ok(leg),
-                            Err(error) => last = error,
-                        }
-                    }
-                    Err(last)
-                }
+    /// Connects to `address`, whose name is looked up now; every address of the name is tried, each as long as
+    /// `limit`.
+    pub(crate) async fn dial(address: &Address, limit: Duration, user_timeout: Duration) -> io::Result<Self> {
+        let (host, port) = match address {
+            Address::Unix(path) => {
+                return within(limit, UnixStream::connect(path)).await.map(Self::unix);
             }
-        });
-        connected.await.unwrap_or_else(|_| {
-            Err(io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {} s", limit.as_secs())))
-        })
+            Address::Tcp { host, port } => (host.as_str(), *port),
+        };
+        if let Ok(ip) = host.parse() {
+            return within(limit, connect(SocketAddr::new(ip, port), user_timeout)).await;
+        }
+        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        for address in within(limit, lookup_host((host, port))).await? {
+            match within(limit, connect(address, user_timeout)).await {
+                Ok(leg) => return Ok(leg),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
     }
 
     /// What protects this leg's bytes.
@@ -228,16 +225,23 @@ fn gone() -> io::Error {
     io::Error::new(io::ErrorKind::NotConnected, "its TLS handshake did not succeed")
 }
 
-async fn connect(address: SocketAddr) -> io::Result<Leg> {
+async fn within<T>(limit: Duration, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    timeout(limit, work).await.unwrap_or_else(|_| {
+        Err(io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {} s", limit.as_secs())))
+    })
+}
+
+async fn connect(address: SocketAddr, user_timeout: Duration) -> io::Result<Leg> {
     let stream = TcpStream::connect(address).await?;
-    set_options(&SockRef::from(&stream))?;
+    set_options(&SockRef::from(&stream), user_timeout)?;
     Ok(Leg::tcp(stream))
 }
 
 /// Options of every TCP socket; accepted ones inherit them from their listener.
-pub(crate) fn set_options(socket: &Socket2) -> io::Result<()> {
+pub(crate) fn set_options(socket: &Socket2, user_timeout: Duration) -> io::Result<()> {
     // Replies are small and their ends are known: Nagle's wait would only add latency.
     socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_user_timeout(Some(user_timeout))?;
     socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE_IDLE))
 }
 

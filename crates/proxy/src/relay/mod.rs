@@ -15,7 +15,7 @@ mod unpacker;
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use half_pipe::{HalfPipe, Rest, framed};
@@ -50,6 +50,16 @@ pub(crate) struct Relay<'a> {
     /// The server takes no more; it may have said why.
     server_lost: Option<SessionError>,
     stall: Option<Stall>,
+    idle: Option<Stall>,
+}
+
+/// How a session ends in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// One of the peers closed.
+    Closed,
+    /// It holds nothing, and the proxy drains.
+    Drained,
 }
 
 /// A wait for the rest of a packet or frame.
@@ -60,9 +70,21 @@ struct Stall {
     deadline: Pin<Box<Sleep>>,
 }
 
+impl Stall {
+    /// The wait in `slot`, or a new one if bytes came since it began.
+    fn goes_on(slot: &mut Option<Self>, side: Side, received_len: u64, limit: Duration) -> &mut Self {
+        slot.take_if(|stall| stall.side != side || stall.received_len != received_len);
+        slot.get_or_insert_with(|| {
+            let deadline = Box::pin(sleep_until(Instant::now() + limit));
+            Self { side, received_len, deadline }
+        })
+    }
+}
+
 enum Event {
     ServerEnded,
     ChangeUser,
+    Drained,
 }
 
 impl<'a> Relay<'a> {
@@ -104,19 +126,21 @@ impl<'a> Relay<'a> {
             server_was_shut: false,
             server_lost: None,
             stall: None,
+            idle: None,
         }
     }
 
-    /// Relays until the server's end, or a fault.
-    pub(crate) async fn run(&mut self) -> Result<(), SessionError> {
+    /// Relays until the server's end, the drain, or a fault.
+    pub(crate) async fn run(&mut self) -> Result<End, SessionError> {
         loop {
             match poll_fn(|cx| self.poll(cx)).await? {
                 Event::ServerEnded => break,
                 Event::ChangeUser => self.change_user().await?,
+                Event::Drained => return Ok(End::Drained),
             }
         }
         if self.conversation.client_quits() || self.to_server.source_ended() {
-            return Ok(());
+            return Ok(End::Closed);
         }
         if let Some(error) = self.server_lost.take() {
             return Err(error);
@@ -128,7 +152,7 @@ impl<'a> Relay<'a> {
                 cause: Cause::ClosedEarly,
             });
         }
-        Ok(())
+        Ok(End::Closed)
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, SessionError>> {
@@ -162,8 +186,34 @@ impl<'a> Relay<'a> {
             if was_full && !self.conversation.is_full() {
                 continue; // Replies came since the client was last held back.
             }
-            return self.poll_stall(cx);
+            if self.worker.shared.ending.is_draining() && self.may_end() {
+                return Poll::Ready(Ok(Event::Drained));
+            }
+            if let Poll::Ready(ended) = self.poll_stall(cx) {
+                return Poll::Ready(ended);
+            }
+            return self.poll_idle(cx);
         }
+    }
+
+    /// Whether nothing would be lost if the session ended now, and both legs have all that was sent.
+    fn may_end(&self) -> bool {
+        let rests = |half: &HalfPipe| half.awaits_source && !half.is_inside_unit();
+        self.conversation.may_end() && rests(&self.to_server) && rests(&self.to_client)
+    }
+
+    /// Silence between two commands is limited where the operator says so.
+    fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, SessionError>> {
+        let Some(limit) = self.route.config.idle_timeout.filter(|_| self.conversation.in_flight() == 0)
+        else {
+            self.idle = None;
+            return Poll::Pending;
+        };
+        let received_len = self.client.received_len;
+        let idle = Stall::goes_on(&mut self.idle, Side::Client, received_len, limit);
+        ready!(idle.deadline.as_mut().poll(cx));
+        let cause = Cause::Idle(limit.as_secs());
+        Poll::Ready(Err(SessionError { side: Side::Client, phase: Phase::Command, cause }))
     }
 
     /// A peer that stops in the middle of a packet or frame is waited for only so long.
@@ -173,13 +223,7 @@ impl<'a> Relay<'a> {
             return Poll::Pending;
         };
         let limit = self.route.config.net_read_timeout;
-        let stall = match &mut self.stall {
-            Some(stall) if stall.side == side && stall.received_len == received_len => stall,
-            slot => {
-                let deadline = Box::pin(sleep_until(Instant::now() + limit));
-                slot.insert(Stall { side, received_len, deadline })
-            }
-        };
+        let stall = Stall::goes_on(&mut self.stall, side, received_len, limit);
         if stall.deadline.as_mut().poll(cx).is_pending() {
             return Poll::Pending;
         }

@@ -13,6 +13,7 @@
 //! never holds the start of a second command.
 //! Not here: bytes (`scanner`), frames' sizes (crate `proxy`).
 
+mod held_state;
 mod reply;
 mod semi_sync;
 #[cfg(test)]
@@ -20,6 +21,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
+use held_state::{HeldState, statement_id};
 pub use reply::{Outcome, Reply};
 
 use crate::command::COM_QUIT;
@@ -60,6 +62,7 @@ pub struct Conversation {
     open_command: Option<u64>,
     commands_begun: u64,
     client_quits: bool,
+    held: HeldState,
 }
 
 /// A sender's counters: the next packet and frame ids.
@@ -73,6 +76,8 @@ struct Ids {
 struct Command {
     number: u64,
     byte: u8,
+    /// Of a prepared statement's command.
+    statement: Option<u32>,
     reply: Reply,
     /// Ids with which its reply starts on the client leg.
     reply_ids: Ids,
@@ -92,7 +97,7 @@ pub struct Plan {
 
 impl Conversation {
     /// A conversation right after the login's OK.
-    pub const fn new(agreed: Capabilities, client_framed: bool) -> Self {
+    pub fn new(agreed: Capabilities, client_framed: bool) -> Self {
         const START: Ids = Ids { packet: 0, frame: 0 };
         Self {
             agreed,
@@ -113,6 +118,7 @@ impl Conversation {
             open_command: None,
             commands_begun: 0,
             client_quits: false,
+            held: HeldState::default(),
         }
     }
 
@@ -142,6 +148,18 @@ impl Conversation {
         self.file_open || (authenticates && self.client_turn_begins)
     }
 
+    /// Whether the session may end between two packets without a loss: no reply is due, and no transaction, cursor or
+    /// long data is open; or binary log events are streamed, which the replica asks for again.
+    pub fn may_end(&self) -> bool {
+        let streams = self.in_flight.len() == 1
+            && self
+                .in_flight
+                .front()
+                .is_some_and(|oldest| oldest.reply == Reply::Stream && oldest.reply_begun);
+        let is_idle = self.in_flight.is_empty() && self.held.is_empty();
+        (streams && !self.to_client_continues && !self.ack_wanted || is_idle) && !self.to_server_continues
+    }
+
     /// Whether the client's next packet is a new command.
     pub fn awaits_command(&self) -> bool {
         !self.to_server_continues && !self.is_clients_turn()
@@ -152,6 +170,8 @@ impl Conversation {
         let mut ids = match self.in_flight.front() {
             Some(command) if command.reply_begun => return (self.client_send.packet, self.client_send.frame),
             Some(command) => command.reply_ids,
+            // It will be taken for the answer to the next command.
+            None if self.awaits_command() => Ids { packet: 1, frame: 1 },
             None => self.client_received,
         };
         if self.client_framed {
@@ -269,12 +289,20 @@ impl Conversation {
         if streaming && semi_sync::is_ack(peek) {
             return;
         }
+        self.held.command(peek);
         if let Some(reply) = Reply::to(byte) {
             self.commands_begun += 1;
             let number = self.commands_begun;
             self.open_command = Some(number);
             let reply_ids = self.client_received;
-            self.in_flight.push_back(Command { number, byte, reply, reply_ids, reply_begun: false });
+            self.in_flight.push_back(Command {
+                number,
+                byte,
+                statement: statement_id(peek),
+                reply,
+                reply_ids,
+                reply_begun: false,
+            });
         }
     }
 
@@ -325,6 +353,7 @@ impl Conversation {
             plan.starts_frame = self.turn_to_server(header);
             if let Some(oldest) = self.in_flight.front_mut() {
                 self.ack_wanted = oldest.reply == Reply::Stream && semi_sync::asks_for_ack(header, peek);
+                let due = oldest.reply;
                 match oldest.reply.advance(self.agreed, header.payload_len, peek) {
                     Outcome::More => {}
                     Outcome::ClientTurn => {
@@ -332,6 +361,8 @@ impl Conversation {
                         self.file_open = oldest.reply == Reply::LocalInfile;
                     }
                     Outcome::Done => {
+                        let deprecate_eof = self.agreed.contains(Capabilities::DEPRECATE_EOF);
+                        self.held.reply_ended(oldest.byte, oldest.statement, due, peek, deprecate_eof);
                         self.in_flight.pop_front();
                         // A file that was asked for still comes, even behind an early error; nothing else does.
                         self.client_turn_begins &= self.file_open;

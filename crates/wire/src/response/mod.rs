@@ -21,6 +21,8 @@ pub mod status {
     pub const CURSOR_EXISTS: u16 = 0x0040;
     /// The last row of a cursor was sent.
     pub const LAST_ROW_SENT: u16 = 0x0080;
+    /// The open transaction is READ ONLY.
+    pub const IN_TRANSACTION_READ_ONLY: u16 = 0x2000;
     /// This result is the OUT parameters of a prepared CALL.
     pub const PS_OUT_PARAMS: u16 = 0x1000;
 }

@@ -184,7 +184,7 @@ fn haproxys_checks_are_no_faults_and_no_connect_errors() {
     let namespace = Namespace::new(3);
     let Some(server) = namespace.server(Kind::MySql) else { return };
     let host = namespace.address.to_string();
-    let target = Address::Tcp { host: host.clone(), port: server.address().port() };
+    let target = Address::Tcp { host, port: server.address().port() };
     for send_proxy in ["send-proxy", "send-proxy-v2"] {
         let mut config = ListenerConfig::new("127.0.0.1:0".parse().unwrap(), target.clone());
         config.proxy_protocol_from = vec!["127.0.0.1".parse().unwrap()];

@@ -276,7 +276,7 @@ fn attributes_name_the_client(server: &RealServer, algorithms: &[Algorithm], mod
                 let terms = Terms { attributes: own.clone(), ..behind(preface.clone()) };
                 let mut client = Client::connect(front.proxy.address(), &terms).unwrap();
                 let real = client.address.filter(|_| !through_header);
-                let mut expected = attributes_of(real.unwrap_or("192.0.2.7:51874".parse().unwrap()));
+                let mut expected = attributes_of(real.unwrap_or_else(|| "192.0.2.7:51874".parse().unwrap()));
                 if own == Some(attributes(&forged)) {
                     expected.push_str(",own=kept");
                 }

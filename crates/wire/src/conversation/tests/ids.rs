@@ -414,7 +414,8 @@ mod nobody_asked {
     #[test]
     fn an_error_of_the_proxy_takes_the_ids_that_are_due() {
         let mut dialogue = Dialogue::plain(NONE);
-        assert_eq!(dialogue.conversation.error_ids(), (0, 0));
+        // Nothing was asked: it will be taken for the answer to the next command.
+        assert_eq!(dialogue.conversation.error_ids(), (1, 1));
         dialogue.command(&query("select 1"));
         assert_eq!(dialogue.conversation.error_ids().0, 1);
         dialogue.reply(&[&[1], COLUMN]);

@@ -1,0 +1,238 @@
+//! A running proxy: its listeners, its workers, and the ways to change and to end it.
+//!
+//! Not here: accepting (`listener`), serving (`worker`).
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::admission::Admission;
+use crate::budget::Budget;
+use crate::listener::Listener;
+use crate::route::Route;
+use crate::worker::{Shared, WorkerHandle};
+use crate::{Address, Config, Counters, TlsError};
+
+/// A running proxy. Dropping it ends its sessions.
+pub struct Proxy {
+    listeners: Vec<Arc<Listener>>,
+    shared: Arc<Shared>,
+    config: Config,
+    /// Becomes readable when acceptors shall look up.
+    wake: Arc<OwnedFd>,
+    acceptors: Vec<JoinHandle<()>>,
+    workers: Vec<JoinHandle<()>>,
+}
+
+/// Why a proxy did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// A listening socket can't be had.
+    #[error("can't listen on {address}: {error}{advice}")]
+    Listen {
+        /// Where.
+        address: Address,
+        /// Why.
+        error: io::Error,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// A thread can't be had.
+    #[error("can't start a thread: {0}")]
+    Thread(#[from] io::Error),
+    /// Certificates and keys can't be used.
+    #[error("{0}")]
+    Tls(#[from] TlsError),
+}
+
+/// Why a running proxy keeps its settings.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReloadError {
+    /// Certificates and keys can't be used.
+    #[error("{0}")]
+    Tls(#[from] TlsError),
+    /// What a running process can't change.
+    #[error("{0} can't change while the proxy runs; restart it")]
+    Fixed(&'static str),
+}
+
+impl StartError {
+    fn listen(address: &Address, error: io::Error) -> Self {
+        let advice = match error.kind() {
+            io::ErrorKind::AddrInUse => "; something listens there already, choose another --listen",
+            io::ErrorKind::PermissionDenied => "; ports below 1024 need a privilege, choose another --listen",
+            io::ErrorKind::AddrNotAvailable => "; this host does not have that address",
+            _ => "",
+        };
+        Self::Listen { address: address.clone(), error, advice }
+    }
+}
+
+/// Whether a proxy could start from `config`, as far as files tell.
+pub fn check(config: &Config) -> Result<(), TlsError> {
+    config.listeners.iter().try_for_each(|listener| Route::new(listener.clone()).map(drop))
+}
+
+impl Proxy {
+    /// Binds, and serves from threads of its own until stopped.
+    pub fn start(config: impl Into<Config>) -> Result<Self, StartError> {
+        Self::start_with(config, Vec::new())
+    }
+
+    /// Starts with listening sockets that somebody else has bound, by the addresses that they were asked for.
+    pub fn start_with(
+        config: impl Into<Config>,
+        mut inherited: Vec<(Address, OwnedFd)>,
+    ) -> Result<Self, StartError> {
+        let config = config.into();
+        let mut listeners = Vec::new();
+        for listener in &config.listeners {
+            let asked = &listener.listen;
+            let route = Arc::new(Route::new(listener.clone())?);
+            let index = inherited.iter().position(|(address, _)| address == asked);
+            let fd = index.map(|index| inherited.swap_remove(index).1);
+            let opened = Listener::open(route, fd).map_err(|error| StartError::listen(asked, error))?;
+            listeners.push(Arc::new(opened));
+        }
+        let shared = Arc::new(Shared {
+            budget: Budget::new(config.buffer_memory_max),
+            counters: Arc::default(),
+            own_key: Arc::default(),
+            context_pool: Arc::default(),
+            ending: Arc::default(),
+            admission: Arc::<Admission>::default(),
+        });
+        shared.admission.set(config.connections_max(), config.connections_per_address_max);
+        let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(io::Error::from)?);
+        let mut proxy = Self { listeners, shared, config, wake, acceptors: Vec::new(), workers: Vec::new() };
+        proxy.start_threads()?;
+        Ok(proxy)
+    }
+
+    fn start_threads(&mut self) -> io::Result<()> {
+        let mut handles = Vec::new();
+        for index in 0..self.config.workers.max(1) {
+            let (handle, thread) = WorkerHandle::start(index, Arc::clone(&self.shared))?;
+            handles.push(handle);
+            self.workers.push(thread);
+        }
+        let handles = Arc::new(handles);
+        for listener in &self.listeners {
+            let (listener, shared) = (Arc::clone(listener), Arc::clone(&self.shared));
+            let (handles, wake) = (Arc::clone(&handles), Arc::clone(&self.wake));
+            let acceptor = std::thread::Builder::new().name("acceptor".to_owned()).spawn(move || {
+                listener.accept_until_drained(&shared, &handles, &shared.ending, wake.as_fd());
+            })?;
+            self.acceptors.push(acceptor);
+        }
+        Ok(())
+    }
+
+    /// Where the first listener listens; the port that the kernel chose if 0 was asked.
+    pub fn address(&self) -> &Address {
+        // A configuration without a listener makes a proxy without an address.
+        self.listeners.first().map_or(&NOWHERE, |listener| listener.address())
+    }
+
+    /// Where the listeners listen, in the order of the configuration.
+    pub fn addresses(&self) -> impl Iterator<Item = &Address> {
+        self.listeners.iter().map(|listener| listener.address())
+    }
+
+    /// What it has counted.
+    pub fn counters(&self) -> &Arc<Counters> {
+        &self.shared.counters
+    }
+
+    /// New sessions go by `config` from now on; those that run keep what they have.
+    ///
+    /// Errors: all stays as it was.
+    pub fn reload(&mut self, config: Config) -> Result<(), ReloadError> {
+        let addresses = |config: &Config| -> Vec<Address> {
+            config.listeners.iter().map(|listener| listener.listen.clone()).collect()
+        };
+        if addresses(&config) != addresses(&self.config) {
+            return Err(ReloadError::Fixed("the addresses that are listened on"));
+        }
+        if config.workers != self.config.workers {
+            return Err(ReloadError::Fixed("the number of workers"));
+        }
+        if config.buffer_memory_max != self.config.buffer_memory_max {
+            return Err(ReloadError::Fixed("the buffer memory"));
+        }
+        let routes = config.listeners.iter().map(|listener| Route::new(listener.clone()).map(Arc::new));
+        let routes = routes.collect::<Result<Vec<_>, _>>()?;
+        for (listener, route) in self.listeners.iter().zip(routes) {
+            listener.set_route(route);
+        }
+        self.shared.admission.set(config.connections_max(), config.connections_per_address_max);
+        self.config = config;
+        Ok(())
+    }
+
+    /// The listening sockets, by the addresses that they were asked for.
+    pub(crate) fn listeners(&self) -> &[Arc<Listener>] {
+        &self.listeners
+    }
+
+    /// No new connections; ends each session when it holds nothing, and the rest after `limit`, or as soon as `hurry`
+    /// says so. Returns how many it had to break off.
+    pub fn drain(mut self, limit: Duration, hurry: &AtomicBool) -> u64 {
+        self.shared.ending.drain();
+        self.join_acceptors();
+        // Whoever connects now is refused, or served by a successor.
+        self.listeners.clear();
+        let deadline = Instant::now() + limit;
+        let counters = Arc::clone(&self.shared.counters);
+        while counters.sessions_open() > 0 && Instant::now() < deadline && !hurry.load(Ordering::Relaxed) {
+            std::thread::sleep(DRAIN_LOOK);
+        }
+        let left = counters.sessions_open();
+        self.end();
+        left
+    }
+
+    /// Ends the sessions, with an error to each client, and waits for the threads.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.shared.ending.stop();
+        self.join_acceptors();
+        for worker in self.workers.drain(..) {
+            if worker.join().is_err() {
+                tracing::error!("a worker died");
+            }
+        }
+    }
+
+    fn join_acceptors(&mut self) {
+        if let Err(error) = rustix::io::write(&self.wake, &1_u64.to_ne_bytes()) {
+            tracing::error!(%error, "the acceptors could not be woken");
+        }
+        for acceptor in self.acceptors.drain(..) {
+            if acceptor.join().is_err() {
+                tracing::error!("an acceptor died");
+            }
+        }
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// What a proxy without listeners tells.
+static NOWHERE: Address = Address::Tcp { host: String::new(), port: 0 };
+/// A process that ends may be a moment late.
+const DRAIN_LOOK: Duration = Duration::from_millis(10);
