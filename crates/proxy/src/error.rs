@@ -65,7 +65,7 @@ pub enum Cause {
     #[error("{0}")]
     Io(#[from] io::Error),
     /// The server does not speak the PROXY protocol.
-    #[error("it is MySQL {0}, which has no PROXY protocol")]
+    #[error("it is MySQL {0}, which takes a PROXY protocol header for a login")]
     ProxyProtocolUnknown(String),
     /// RSA between a plain and a secure leg failed.
     #[error("the password could not be carried between the legs: {0}")]
@@ -191,11 +191,6 @@ impl SessionError {
         Some(ErrPacket::new(code, sqlstate, message))
     }
 
-    /// Whether the client left before the server was asked for anything, as health checks do.
-    pub(crate) fn is_a_look(&self) -> bool {
-        self.side == Side::Client && self.phase <= Phase::Dial && matches!(self.cause, Cause::ClosedEarly)
-    }
-
     /// Whether a socket failed.
     pub(crate) const fn is_io(&self) -> bool {
         matches!(self.cause, Cause::Io(_))
@@ -213,7 +208,8 @@ impl SessionError {
             }
             Cause::ProxyProtocolUnknown(_) => {
                 format!(
-                    "{}; leave --send-proxy out: the client's address is in the connection attributes",
+                    "{}; leave --send-proxy out: the client's address is in the connection attributes; Percona \
+                     Server needs this proxy's address in proxy_protocol_networks",
                     self.cause
                 )
             }
@@ -233,6 +229,11 @@ impl SessionError {
             }
             Cause::Protocol(Fault::AuthPacketUnexpected(_)) => {
                 format!("{}; without --server-public-key-path the client takes the proxy's key", self.cause)
+            }
+            cause if self.phase == Phase::ProxyHeader => {
+                format!(
+                    "{cause}; this address is in --proxy-protocol-from, so a PROXY protocol header must come first"
+                )
             }
             cause => cause.to_string(),
         }

@@ -24,9 +24,7 @@ pub(crate) async fn serve(accepted: Accepted, worker: &Worker) {
         Err(error) => Err(lost(error)),
     };
     open.carried(session.traffic);
-    if let Err(error) = &ended
-        && error.is_a_look()
-    {
+    if session.was_a_look {
         tracing::debug!(client = session.client, "somebody looked whether we listen");
         return;
     }
@@ -48,6 +46,8 @@ struct Session {
     /// TLS versions, empty without TLS.
     client_tls: &'static str,
     server_tls: &'static str,
+    /// The client only looked whether somebody listens.
+    was_a_look: bool,
     /// To the server, to the client.
     traffic: [Traffic; 2],
 }
@@ -69,6 +69,7 @@ impl Session {
         let legs = match connected {
             Some(Ok(agreement)) => handshake.into_authenticated(agreement),
             Some(Err(error)) => {
+                self.was_a_look = handshake.is_a_look(&error);
                 handshake.refuse(error.for_client(&route.config.server), error.side).await;
                 return Err(error);
             }

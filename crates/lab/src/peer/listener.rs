@@ -58,19 +58,25 @@ impl Listener {
     pub fn accept(&self) -> io::Result<Peer> {
         let begun = Instant::now();
         loop {
-            let accepted = match &self.0 {
-                Kind::Tcp(listener) => listener.accept().and_then(|(stream, _)| Socket::tcp(stream)),
-                Kind::Unix(listener, _) => listener.accept().and_then(|(stream, _)| Socket::unix(stream)),
-            };
-            match accepted {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock && begun.elapsed() < PATIENCE => {
-                    std::thread::yield_now();
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, "nobody connected"));
-                }
-                accepted => return accepted.map(Peer::new),
+            match self.accept_waiting()? {
+                Some(peer) => return Ok(peer),
+                None if begun.elapsed() < PATIENCE => std::thread::yield_now(),
+                None => return Err(io::Error::new(io::ErrorKind::TimedOut, "nobody connected")),
             }
+        }
+    }
+
+    /// The next client, if one has connected already.
+    ///
+    /// Errors: the system's.
+    pub fn accept_waiting(&self) -> io::Result<Option<Peer>> {
+        let accepted = match &self.0 {
+            Kind::Tcp(listener) => listener.accept().and_then(|(stream, _)| Socket::tcp(stream)),
+            Kind::Unix(listener, _) => listener.accept().and_then(|(stream, _)| Socket::unix(stream)),
+        };
+        match accepted {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            accepted => accepted.map(|socket| Some(Peer::new(socket))),
         }
     }
 }

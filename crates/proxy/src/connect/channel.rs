@@ -4,11 +4,14 @@
 //! from whatever the peer sent, so the legs may differ, by an SSLRequest for example.
 //! Not here: which packet follows which (`super`).
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, ServerConfig};
 use wire::limits::LOGIN_LEN_MAX;
+use wire::response::err;
 use wire::{Fault, packet, proxy_protocol};
 use zeroize::Zeroizing;
 
@@ -23,11 +26,20 @@ pub(crate) struct Channel {
     /// Says what a peer's first bytes look like when they can't be MySQL's.
     foreign: fn(&[u8]) -> Option<&'static str>,
     first: bool,
+    /// It was sent a PROXY header, which it may refuse before the login comes.
+    may_refuse_early: bool,
 }
 
 impl Channel {
     pub(crate) fn new(leg: Leg, foreign: fn(&[u8]) -> Option<&'static str>) -> Self {
-        Self { leg, received: Zeroizing::default(), next_id: 0, foreign, first: true }
+        Self {
+            leg,
+            received: Zeroizing::default(),
+            next_id: 0,
+            foreign,
+            first: true,
+            may_refuse_early: false,
+        }
     }
 
     /// The next packet's payload. Cancel-safe: bytes read so far stay.
@@ -46,7 +58,7 @@ impl Channel {
                 let end = packet::HEADER_LEN + header.payload_len;
                 if let Some(payload) = self.received.get(packet::HEADER_LEN..end) {
                     let payload = Zeroizing::new(payload.to_vec());
-                    self.check_id(header.sequence_id)?;
+                    self.check_id(header.sequence_id, payload.first() == Some(&err::HEADER))?;
                     self.received.drain(..end);
                     self.first = false;
                     return Ok(payload);
@@ -71,19 +83,42 @@ impl Channel {
         }
     }
 
-    /// Waits until the peer, whose turn it is not, closes. Cancel-safe.
-    pub(crate) async fn closed(&mut self) {
-        while self.received.len() <= LOGIN_LEN_MAX {
-            match self.leg.read(&mut self.received).await {
-                Ok(0) | Err(_) => return,
-                Ok(_) => {}
+    /// Whether the peer, whose turn it is not, has closed by now.
+    pub(crate) async fn has_closed(&mut self) -> bool {
+        // So that the socket's news are fetched before it is asked.
+        tokio::task::yield_now().await;
+        poll_fn(|cx| {
+            while self.received.len() <= LOGIN_LEN_MAX {
+                self.received.reserve(packet::HEADER_LEN);
+                match self.leg.poll_read(cx, &mut self.received) {
+                    Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(true),
+                    Poll::Ready(Ok(_)) => {}
+                    Poll::Pending => break,
+                }
             }
-        }
-        std::future::pending().await
+            Poll::Ready(false)
+        })
+        .await
     }
 
-    /// Sends bytes that are no packet.
-    pub(crate) async fn write_raw(&mut self, bytes: &[u8]) -> Result<(), Cause> {
+    /// Whether the peer has sent nothing yet, its PROXY header aside.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.first && self.received.is_empty()
+    }
+
+    /// Whether what waits looks like a PROXY header.
+    pub(crate) fn has_proxy_header(&self) -> bool {
+        proxy_protocol::starts_like(&self.received)
+    }
+
+    /// Whether the peer, whose turn it is not, has said something by now, or closed.
+    pub(crate) async fn has_spoken(&mut self) -> bool {
+        self.has_closed().await || !self.received.is_empty()
+    }
+
+    /// Sends the PROXY protocol header that goes before all packets.
+    pub(crate) async fn write_proxy_header(&mut self, bytes: &[u8]) -> Result<(), Cause> {
+        self.may_refuse_early = true;
         Ok(self.leg.write_all(bytes).await?)
     }
 
@@ -115,11 +150,12 @@ impl Channel {
         (self.leg, std::mem::take(&mut *self.received))
     }
 
-    fn check_id(&mut self, actual: u8) -> Result<(), Cause> {
+    fn check_id(&mut self, actual: u8, is_error: bool) -> Result<(), Cause> {
         let expected = self.next_id;
         self.next_id = actual.wrapping_add(1);
-        // A server's refusal before its greeting may carry any id.
-        if actual != expected && !self.first {
+        // A server's refusal before its greeting may carry any id, one of a PROXY header the login's own.
+        let may_differ = self.first || (self.may_refuse_early && is_error);
+        if actual != expected && !may_differ {
             return Err(Fault::SequenceOutOfOrder { expected, actual }.into());
         }
         Ok(())

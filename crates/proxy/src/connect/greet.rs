@@ -9,16 +9,17 @@
 //! Invariants: nothing is dialled before a due header came; what is sent to a server goes before any wait for it.
 //! Not here: headers' bytes (`wire::proxy_protocol`), what follows the greeting (`super`).
 
-use wire::connect::greeting::{self, FirstPacket, Greeting};
-use wire::{Side, proxy_protocol};
-use zeroize::Zeroizing;
-
 use std::sync::Arc;
+
+use wire::connect::greeting::{self, FirstPacket, Greeting};
+use wire::response::ErrPacket;
+use wire::{Fault, Side, proxy_protocol};
+use zeroize::Zeroizing;
 
 use super::{Channel, Handshake, at, limited, on};
 use crate::admission::Admission;
 use crate::leg::Leg;
-use crate::{Cause, ListenerConfig, Phase, SendProxy, SessionError};
+use crate::{Cause, ListenerConfig, Phase, SendProxy, SessionError, tls};
 
 impl Handshake {
     async fn read_proxy_header(&mut self) -> Result<(), SessionError> {
@@ -26,6 +27,14 @@ impl Handshake {
         let header = limited(self.login_timeout, self.client.read_proxy_header()).await;
         let header = header.map_err(on(Side::Client, Phase::ProxyHeader))?;
         self.client_address = self.client_address.told_by(&header);
+        self.has_proxy_header = true;
+        // Who only looks whether somebody listens closes right behind its header.
+        if self.client.has_closed().await {
+            return Err(on(Side::Client, Phase::ProxyHeader)(Cause::ClosedEarly));
+        }
+        if self.client.has_proxy_header() {
+            return Err(at(Side::Client, Phase::ProxyHeader)(Fault::ProxyHeader("another one follows it")));
+        }
         self.phase = Phase::Dial;
         Ok(())
     }
@@ -37,24 +46,15 @@ impl Handshake {
         admission: &Arc<Admission>,
     ) -> Result<(Greeting, Zeroizing<Vec<u8>>), SessionError> {
         let peer = self.client_address.source().map(|source| source.ip());
-        let trusted = config.proxy_protocol_from.iter().any(|network| network.contains(peer));
-        if trusted {
+        if config.proxy_protocol_from.iter().any(|network| network.contains(peer)) {
             self.read_proxy_header().await?;
         }
         let client_ip = self.client_address.source().map(|source| source.ip());
         let permit = admission.admit_address(client_ip).map_err(|_| Cause::TooManyConnections);
         self.address_permit = permit.map_err(on(Side::Client, Phase::Dial))?;
-        let dial = Leg::dial(&config.server, config.dial_timeout, config.tcp_user_timeout);
-        let dialled = if trusted {
-            // Who only looks whether somebody listens closes right behind its header.
-            tokio::select! {
-                biased;
-                () = self.client.closed() => return Err(on(Side::Client, Phase::Dial)(Cause::ClosedEarly)),
-                dialled = dial => dialled,
-            }
-        } else {
-            dial.await
-        };
+        // Not given up when the client leaves: the server may have accepted, and would count a handshake that is not
+        // ended.
+        let dialled = Leg::dial(&config.server, config.dial_timeout, config.tcp_user_timeout).await;
         self.greet_by(dialled, config).await
     }
 
@@ -74,18 +74,18 @@ impl Handshake {
                 SendProxy::V1 => proxy_protocol::build_v1(&header),
                 SendProxy::V2 => proxy_protocol::build_v2(&header, proxy_protocol::Options { crc32c: true }),
             };
-            server.write_raw(&header).await.map_err(on(Side::Server, Phase::Greeting))?;
+            server.write_proxy_header(&header).await.map_err(on(Side::Server, Phase::Greeting))?;
         }
         let payload =
             limited(self.login_timeout, server.read()).await.map_err(on(Side::Server, Phase::Greeting))?;
         match FirstPacket::parse(&payload).map_err(at(Side::Server, Phase::Greeting))? {
-            FirstPacket::Greeting(greeting)
-                if config.send_proxy.is_some() && !greeting.speaks_proxy_protocol() =>
-            {
-                let version = String::from_utf8_lossy(&greeting.server_version).into_owned();
-                Err(on(Side::Server, Phase::Greeting)(Cause::ProxyProtocolUnknown(version)))
+            FirstPacket::Greeting(greeting) => {
+                if config.send_proxy.is_some() && !greeting.is_mariadb() {
+                    self.may_lack_proxy_protocol =
+                        Some(String::from_utf8_lossy(&greeting.server_version).into_owned());
+                }
+                Ok((greeting, payload))
             }
-            FirstPacket::Greeting(greeting) => Ok((greeting, payload)),
             FirstPacket::Refusal(error) => {
                 self.server = None; // Nothing to end: the server has closed.
                 self.client.write(&payload).await.map_err(on(Side::Client, Phase::Greeting))?;
@@ -93,4 +93,49 @@ impl Handshake {
             }
         }
     }
+
+    /// Whether the server has said something between its greeting and the login, by now.
+    pub(super) async fn proxy_header_is_refused(&mut self) -> bool {
+        match &mut self.server {
+            Some(server) => server.has_spoken().await,
+            None => false,
+        }
+    }
+
+    /// An outcome of the server leg behind the greeting, whose version does not tell: before MySQL, which takes a PROXY
+    /// header for a login, there may be another proxy, which knows it. Percona Server knows it too.
+    pub(super) fn judge<T>(&mut self, outcome: Result<T, Cause>) -> Result<T, Cause> {
+        match (outcome, &self.may_lack_proxy_protocol) {
+            (Err(Cause::ClosedEarly | Cause::Io(_)), Some(version)) => {
+                Err(Cause::ProxyProtocolUnknown(version.clone()))
+            }
+            (Err(Cause::Tls(error)), Some(version)) if tls::is_no_tls(&error) => {
+                Err(Cause::ProxyProtocolUnknown(version.clone()))
+            }
+            (outcome, _) => outcome,
+        }
+    }
+
+    /// The same for the server's first packet behind the greeting, after which all is clear.
+    pub(super) fn judge_packet(
+        &mut self,
+        read: Result<Zeroizing<Vec<u8>>, Cause>,
+    ) -> Result<Zeroizing<Vec<u8>>, Cause> {
+        let read = self.judge(read);
+        let version = self.may_lack_proxy_protocol.take();
+        match (read, version) {
+            (Ok(payload), Some(version)) if is_no_login(&payload) => {
+                Err(Cause::ProxyProtocolUnknown(version))
+            }
+            (read, _) => read,
+        }
+    }
 }
+
+/// Whether a server's packet says that it could not read a login.
+fn is_no_login(payload: &[u8]) -> bool {
+    ErrPacket::parse(payload).is_ok_and(|error| NO_LOGIN.contains(&error.code))
+}
+
+/// ER_HANDSHAKE_ERROR, ER_NET_PACKETS_OUT_OF_ORDER: measured on MySQL 9.7 for both versions of the header.
+const NO_LOGIN: [u16; 2] = [1043, 1156];

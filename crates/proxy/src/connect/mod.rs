@@ -78,6 +78,10 @@ pub(crate) struct Handshake {
     pub(crate) client_address: ClientAddress,
     /// How far it came.
     pub(crate) phase: Phase,
+    /// A trusted peer has sent its PROXY header.
+    has_proxy_header: bool,
+    /// Version of a server that may have taken our PROXY header for a login; its next packet tells.
+    may_lack_proxy_protocol: Option<String>,
     login_timeout: Duration,
     /// Its place among the connections of its address.
     pub(crate) address_permit: Option<AddressPermit>,
@@ -87,8 +91,24 @@ impl Handshake {
     pub(crate) fn new(client: Leg, client_address: ClientAddress, config: &ListenerConfig) -> Self {
         let client = Channel::new(client, login::foreign_protocol);
         let login_timeout = config.login_timeout;
-        let phase = Phase::Dial;
-        Self { client, server: None, client_address, phase, login_timeout, address_permit: None }
+        Self {
+            client,
+            server: None,
+            client_address,
+            phase: Phase::Dial,
+            has_proxy_header: false,
+            may_lack_proxy_protocol: None,
+            login_timeout,
+            address_permit: None,
+        }
+    }
+
+    /// Whether the client that ended with `error` only looked whether somebody listens, as health checks do: it said
+    /// nothing but a PROXY header.
+    pub(crate) fn is_a_look(&self, error: &SessionError) -> bool {
+        let left = error.side == Side::Client && matches!(error.cause, Cause::ClosedEarly | Cause::Io(_));
+        let is_due = self.has_proxy_header || error.phase == Phase::ProxyHeader;
+        left && is_due && self.client.is_silent()
     }
 
     /// Everything from the dial to the server's OK.
@@ -119,10 +139,7 @@ impl Handshake {
         let begin = exchange.begin().map_err(at(Side::Client, Phase::Login))?;
 
         let level = (server_algorithm == Algorithm::Zstd).then_some(config.zstd_level.get());
-        let attributes = match greeting.capabilities.contains(Capabilities::CONNECT_ATTRS) {
-            true => self.client_address.attributes(),
-            false => Vec::new(),
-        };
+        let attributes = self.attributes(greeting.capabilities, login.capabilities);
         let attribute_bytes: Vec<_> =
             attributes.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
         let requested = negotiate::requested(login.capabilities, server_algorithm, server_tls.is_some());
@@ -136,14 +153,20 @@ impl Handshake {
             asks_for_switch: begin == Begin::AskForSwitch,
             attributes: &attribute_bytes,
         };
-        if let Some(tls) = server_tls {
-            self.start_server_tls(&login::ssl_request(&login_payload, for_server.capabilities), tls, route)
-                .await?;
+        let is_refused = config.send_proxy.is_some() && self.proxy_header_is_refused().await;
+        if let Some(tls) = server_tls
+            && !is_refused
+        {
+            self.start_server_tls(&login::ssl_request(&login_payload, for_server.bits()), tls, route).await?;
         }
         let for_server = Login::for_server_leg(&login_payload, &for_server);
         let for_server = Zeroizing::new(for_server.map_err(at(Side::Client, Phase::Login))?);
         self.phase = Phase::Authentication;
-        self.write(Side::Server, &for_server).await?;
+        match self.write(Side::Server, &for_server).await {
+            // It may have said why before it closed.
+            Err(error) if error.is_io() => {}
+            written => written?,
+        }
 
         if let Some(error) = exchange::run(&mut exchange, self, &shared.own_key).await? {
             return Err(on(Side::Server, Phase::Authentication)(Cause::Refused(error)));
@@ -165,6 +188,17 @@ impl Handshake {
             thread_id: greeting.thread_id,
             attributes,
         })
+    }
+
+    /// Connection attributes of ours, if both sides' packets can hold them.
+    fn attributes(&self, server: Capabilities, client: Capabilities) -> Vec<Attribute> {
+        // A client that knows neither plugins nor attributes may leave out what they stand behind in COM_CHANGE_USER.
+        let knows = Capabilities::PLUGIN_AUTH | Capabilities::CONNECT_ATTRS;
+        if server.contains(Capabilities::CONNECT_ATTRS) && client & knows != Capabilities::NONE {
+            self.client_address.attributes()
+        } else {
+            Vec::new()
+        }
     }
 
     /// The client's login, behind TLS if it asks for it.
@@ -205,7 +239,8 @@ impl Handshake {
             server.write(ssl_request).await?;
             server.connect_tls(tls, name).await
         });
-        started.await.map_err(failed)
+        let started = started.await;
+        self.judge(started).map_err(failed)
     }
 
     fn server_algorithm(
@@ -278,7 +313,10 @@ impl Packets for Handshake {
         let read = match (side, &mut self.server) {
             (Side::Client, _) => limited(limit, self.client.read()).await,
             // A plugin may ask a slow directory; the server has its own limits.
-            (Side::Server, Some(server)) => limited(AUTH_REPLY_TIMEOUT, server.read()).await,
+            (Side::Server, Some(server)) => {
+                let read = limited(AUTH_REPLY_TIMEOUT, server.read()).await;
+                self.judge_packet(read)
+            }
             (Side::Server, None) => Err(Cause::ClosedEarly),
         };
         read.map_err(on(side, Phase::Authentication))
@@ -298,7 +336,10 @@ impl Packets for Handshake {
     async fn write(&mut self, side: Side, payload: &[u8]) -> Result<(), SessionError> {
         let written = match (side, &mut self.server) {
             (Side::Client, _) => self.client.write(payload).await,
-            (Side::Server, Some(server)) => server.write(payload).await,
+            (Side::Server, Some(server)) => {
+                let written = server.write(payload).await;
+                self.judge(written)
+            }
             (Side::Server, None) => Err(Cause::ClosedEarly),
         };
         written.map_err(on(side, Phase::Authentication))

@@ -35,17 +35,17 @@ impl Relay<'_> {
     pub(super) async fn change_user(&mut self) -> Result<(), SessionError> {
         let own_key = std::sync::Arc::clone(&self.worker.shared.own_key);
         let (client_security, server_security) = (self.client.security(), self.server.security());
-        let nonce = self.nonce.clone();
+        let (nonce, agreed) = (self.nonce.clone(), self.agreed);
         let mut turns = Turns { relay: self, client_ids: (0, 0), server_ids: (0, 0) };
         let command = turns.read(Side::Client).await?;
-        let plugin = change_user::auth_plugin(&command).unwrap_or_default().to_vec();
+        let plugin = change_user::auth_plugin(&command, agreed).unwrap_or_default().to_vec();
         let mut exchange = Exchange::new(client_security, server_security, plugin, nonce);
         let malformed =
             |fault: Fault| SessionError { side: Side::Client, phase: Phase::Command, cause: fault.into() };
         let asks_for_switch = exchange.begin().map_err(malformed)? == Begin::AskForSwitch;
         let attributes: Vec<_> =
             turns.relay.attributes.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
-        let for_server = change_user::for_server_leg(&command, asks_for_switch, &attributes);
+        let for_server = change_user::for_server_leg(&command, agreed, asks_for_switch, &attributes);
         let for_server = Zeroizing::new(for_server.map_err(malformed)?);
         turns.write(Side::Server, &for_server).await?;
         // After a refusal the server closes, or lets the session go on as it was: it says which.

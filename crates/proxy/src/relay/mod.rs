@@ -24,7 +24,7 @@ use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use unpacker::Unpacker;
 use wire::conversation::Conversation;
 use wire::response::ErrPacket;
-use wire::{Direction, Side};
+use wire::{Capabilities, Direction, Side};
 
 use crate::connect::{Attribute, Authenticated, FramedLeg};
 use crate::leg::Leg;
@@ -41,6 +41,7 @@ pub(crate) struct Relay<'a> {
     conversation: Conversation,
     route: &'a Route,
     worker: &'a Worker,
+    agreed: Capabilities,
     nonce: Vec<u8>,
     attributes: Vec<Attribute>,
     /// Bytes that the legs had carried when the relay began: received and sent, client's and server's.
@@ -118,6 +119,7 @@ impl<'a> Relay<'a> {
             to_client,
             route,
             worker,
+            agreed,
             nonce,
             attributes,
             login_lens: [client_received, client_sent, server_received, server_sent],

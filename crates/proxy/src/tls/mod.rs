@@ -8,6 +8,10 @@
 //! the last good one in place, with a warning.
 //! Not here: when a leg is upgraded (`connect`), the records (rustls).
 
+use std::io;
+
+use tokio_rustls::rustls::Error;
+
 mod carrier;
 mod files;
 mod listener;
@@ -21,3 +25,11 @@ pub use listener::{ListenerTls, TlsMode};
 pub(crate) use reloading::Reloading;
 pub use self_signed::make_self_signed;
 pub use server_leg::{BadFingerprint, Fingerprint, ServerTls, SslMode};
+
+/// Whether a handshake failed because the peer speaks no TLS, or not any more.
+pub(crate) fn is_no_tls(error: &io::Error) -> bool {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+        Some(error) => matches!(error, Error::InvalidMessage(_)),
+        None => true,
+    }
+}

@@ -57,16 +57,6 @@ impl Greeting {
             || self.server_version.windows(7).any(|window| window.eq_ignore_ascii_case(b"mariadb"))
     }
 
-    /// Whether the server can be sent a PROXY protocol header: MariaDB, Percona Server and TiDB can, Oracle's MySQL
-    /// takes it for a login.
-    pub fn speaks_proxy_protocol(&self) -> bool {
-        // Percona numbers its releases: 8.0.36-28, 8.4.2-2.1; distributions write -0ubuntu0 or -1debian12.
-        let release = self.server_version.split(|byte| *byte == b'-').nth(1).unwrap_or_default();
-        let is_release =
-            !release.is_empty() && release.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
-        self.is_mariadb() || is_release || release == b"TiDB"
-    }
-
     /// Reads the payload of a greeting.
     pub fn parse(payload: &[u8]) -> Result<Self, Fault> {
         let mut reader = Reader::new(payload);
@@ -180,20 +170,6 @@ mod tests {
     #[test]
     fn a_greeting_round_trips() {
         assert_eq!(Greeting::parse(&greeting().build()), Ok(greeting()));
-    }
-
-    #[test]
-    fn only_servers_that_know_the_proxy_protocol_are_told_apart_by_their_versions() {
-        let speaks =
-            |version: &str| Greeting { server_version: version.into(), ..greeting() }.speaks_proxy_protocol();
-        for version in ["5.5.5-10.11.19-MariaDB-log", "8.0.36-28", "8.4.2-2.1", "8.0.11-TiDB-v7.5.0"] {
-            assert!(speaks(version), "{version}");
-        }
-        for version in
-            ["9.7.4", "8.0.39-0ubuntu0.22.04.1", "8.0.36-log", "8.4.0-commercial", "9.7.4-1debian13"]
-        {
-            assert!(!speaks(version), "{version}");
-        }
     }
 
     #[test]

@@ -167,7 +167,7 @@ impl Login {
         let mut out = if leg.asks_for_switch || !leg.attributes.is_empty() {
             login.clone().rewritten(head, leg)
         } else {
-            let mut out = leg.capabilities.mysql_bits().to_le_bytes().to_vec();
+            let mut out = leg.bits().mysql_bits().to_le_bytes().to_vec();
             out.extend_from_slice(head.get(4..).unwrap_or_default());
             if leg.zstd_level.is_some()
                 && login.capabilities.contains(Capabilities::CONNECT_ATTRS)
@@ -191,7 +191,7 @@ impl Login {
             self.auth_response.clear();
             self.auth_plugin = Some(NO_PLUGIN.to_vec());
         }
-        self.capabilities = leg.capabilities;
+        self.capabilities = leg.bits();
         if !leg.attributes.is_empty() {
             let own = self.attributes.take().unwrap_or_default();
             self.attributes = Some(replace_attributes(&own, leg.attributes));
@@ -233,6 +233,16 @@ pub struct ServerLeg<'a> {
     pub attributes: &'a [(&'a [u8], &'a [u8])],
 }
 
+impl ServerLeg<'_> {
+    /// The capability bits of the login, and of the SSLRequest before it, whose bits are the ones that count.
+    pub fn bits(&self) -> Capabilities {
+        match self.attributes {
+            [] => self.capabilities,
+            _ => self.capabilities | Capabilities::CONNECT_ATTRS,
+        }
+    }
+}
+
 /// The SSLRequest that goes before `login` on a leg with TLS.
 pub fn ssl_request(login: &[u8], capabilities: Capabilities) -> Vec<u8> {
     let mut out = capabilities.mysql_bits().to_le_bytes().to_vec();
@@ -259,8 +269,13 @@ pub(super) fn replace_attributes(own: &[u8], added: &[(&[u8], &[u8])]) -> Vec<u8
     let mut reader = Reader::new(own);
     while let (Ok(name), Ok(value)) = (reader.lenenc_bytes(), reader.lenenc_bytes()) {
         if !added.iter().any(|(replaced, _)| *replaced == name) {
+            let len = out.len();
             write_lenenc_bytes(&mut out, name);
             write_lenenc_bytes(&mut out, value);
+            if out.len() > ATTRIBUTES_LEN_MAX {
+                out.truncate(len);
+                break;
+            }
         }
     }
     out
@@ -282,6 +297,9 @@ pub fn foreign_protocol(first: &[u8]) -> Option<&'static str> {
     }
 }
 
+/// MySQL refuses a login with more.
+/// Source: `sql/auth/sql_authentication.cc` (`read_client_connect_attrs`).
+const ATTRIBUTES_LEN_MAX: usize = 65_535;
 /// Caps, max packet, charset and filler: a login that ends there asks for TLS.
 const SSL_REQUEST_LEN: usize = 32;
 const CAPABILITIES: Range<usize> = 0..4;
@@ -403,6 +421,39 @@ mod tests {
         let leg = ServerLeg { capabilities: without.capabilities | Capabilities::CONNECT_ATTRS, ..leg };
         let rewritten = Login::parse(&Login::for_server_leg(&without.build(), &leg).unwrap()).unwrap();
         assert_eq!(rewritten.attributes.as_deref(), Some(&b"\x0a_client_ip\x0810.0.0.1"[..]));
+    }
+
+    #[test]
+    fn the_ssl_request_has_the_bits_of_the_login_behind_it() {
+        let without = Login {
+            attributes: None,
+            capabilities: login().capabilities - Capabilities::CONNECT_ATTRS,
+            ..login()
+        };
+        let leg = ServerLeg {
+            capabilities: without.capabilities | Capabilities::SSL,
+            zstd_level: Some(7),
+            attributes: &[(b"_client_ip", b"10.0.0.1")],
+            ..ServerLeg::default()
+        };
+        let payload = without.build();
+        let behind = Login::parse(&Login::for_server_leg(&payload, &leg).unwrap()).unwrap();
+        let request = ssl_request(&payload, leg.bits());
+        assert_eq!(ClientHello::parse(&request), Ok(ClientHello::SslRequest(behind.capabilities)));
+        assert!(behind.capabilities.contains(Capabilities::CONNECT_ATTRS), "or the level is read from them");
+    }
+
+    #[test]
+    fn attributes_that_are_too_many_beside_ours_lose_their_end() {
+        let mut own = Vec::new();
+        for name in [b"a", b"b", b"c"] {
+            write_lenenc_bytes(&mut own, name);
+            write_lenenc_bytes(&mut own, &vec![b'x'; 21_830]);
+        }
+        assert!(own.len() <= ATTRIBUTES_LEN_MAX, "{}", own.len());
+        let both = replace_attributes(&own, &[(b"_client_ip", b"2001:db8:1111:2222:3333:4444:5555:6666")]);
+        assert!(both.len() <= ATTRIBUTES_LEN_MAX && both.len() > 2 * 21_830, "{}", both.len());
+        assert_eq!(both[..11], *b"\x0a_client_ip");
     }
 
     #[test]

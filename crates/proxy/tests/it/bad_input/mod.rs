@@ -1,7 +1,7 @@
 //! Bytes that break the protocol end their own session only: with an ERR packet where the phase allows one, a named
 //! fault in the counters, and in bounded time.
 //!
-//! * `first_bytes`: what a client may open with; `unreachable`: servers that are none
+//! * `first_bytes`: what a client may open with; `proxy_header`: the same where a PROXY header is due; `unreachable`: servers that are none
 //! * `frames`: lies in the command phase, from either side; `memory`: frames that need more than there is
 //!
 //! Not here: fuzzing (`fuzz/`), probes against real servers (`live`).
@@ -9,6 +9,7 @@
 mod first_bytes;
 mod frames;
 mod memory;
+mod proxy_header;
 mod unreachable;
 
 use std::time::{Duration, Instant};

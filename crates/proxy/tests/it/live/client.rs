@@ -8,14 +8,14 @@
 //! [`remember_password`].
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use codec::Algorithm;
 use lab::real::{Kind, PASSWORD, RealServer, USER};
 use proxy::Address;
-use wire::command::COM_QUERY;
+use wire::command::{COM_CHANGE_USER, COM_QUERY};
 use wire::connect::greeting::FirstPacket;
 use wire::connect::{Greeting, Login, scramble};
 use wire::conversation::{Outcome, Reply};
@@ -30,6 +30,10 @@ pub(crate) struct Terms {
     pub(crate) zstd_level: u8,
     /// Compression aside.
     pub(crate) capabilities: Capabilities,
+    /// Sent before the first packet, as a PROXY header is.
+    pub(crate) preface: Vec<u8>,
+    /// Connection attributes.
+    pub(crate) attributes: Option<Vec<u8>>,
 }
 
 impl Default for Terms {
@@ -51,6 +55,8 @@ impl Default for Terms {
             algorithm: Algorithm::Uncompressed,
             zstd_level: 3,
             capabilities: capabilities.into_iter().fold(Capabilities::NONE, |all, one| all | one),
+            preface: Vec::new(),
+            attributes: None,
         }
     }
 }
@@ -60,6 +66,8 @@ pub(crate) struct Client {
     line: Line,
     pub(crate) greeting: Greeting,
     agreed: Capabilities,
+    /// Its own end, where that is TCP.
+    pub(crate) address: Option<SocketAddr>,
 }
 
 /// A socket with an endpoint on it.
@@ -77,13 +85,15 @@ impl Stream for UnixStream {}
 impl Client {
     /// Logs in as [`USER`]; the server's or the proxy's error if that is refused.
     pub(crate) fn connect(address: &Address, terms: &Terms) -> Result<Self, ErrPacket> {
-        let mut line = Line::open(address);
+        let (mut line, address) = Line::open(address);
+        line.stream.write_all(&terms.preface).unwrap();
         let greeting = match FirstPacket::parse(&line.packet().unwrap()).unwrap() {
             FirstPacket::Greeting(greeting) => greeting,
             FirstPacket::Refusal(error) => return Err(error),
         };
         let capabilities = terms
             .capabilities
+            .with(Capabilities::CONNECT_ATTRS, terms.attributes.is_some())
             .with(Capabilities::COMPRESS, terms.algorithm == Algorithm::Zlib)
             .with(Capabilities::ZSTD_COMPRESSION_ALGORITHM, terms.algorithm == Algorithm::Zstd);
         let login = Login {
@@ -94,7 +104,7 @@ impl Client {
             auth_response: answer(&greeting.auth_plugin, &greeting.nonce).into(),
             database: None,
             auth_plugin: Some(greeting.auth_plugin.clone()),
-            attributes: None,
+            attributes: terms.attributes.clone(),
             zstd_level: (terms.algorithm == Algorithm::Zstd).then_some(terms.zstd_level),
         };
         line.send(&login.build());
@@ -102,7 +112,7 @@ impl Client {
         line.endpoint.start_compression(terms.algorithm, 3);
         line.received_len = 0;
         let agreed = capabilities & greeting.capabilities;
-        Ok(Self { line, greeting, agreed })
+        Ok(Self { line, greeting, agreed, address })
     }
 
     /// Bytes on the wire that came since the login.
@@ -136,6 +146,20 @@ impl Client {
         }
     }
 
+    /// Logs in again as [`USER`], with these connection attributes if it has any.
+    pub(crate) fn change_user(&mut self, attributes: &[u8]) {
+        let Greeting { auth_plugin, nonce, .. } = &self.greeting;
+        let response = answer(auth_plugin, nonce);
+        let mut command = [&[COM_CHANGE_USER], USER.as_bytes(), &[0]].concat();
+        command.push(u8::try_from(response.len()).unwrap());
+        command.extend([response.as_slice(), &[0, BINARY, 0], auth_plugin, &[0]].concat());
+        if self.agreed.contains(Capabilities::CONNECT_ATTRS) {
+            wire::write_lenenc_bytes(&mut command, attributes);
+        }
+        self.send(&command);
+        self.line.authenticate().unwrap_or_else(|error| panic!("change of user refused: {error}"));
+    }
+
     /// Sends a text query and waits for the whole reply: its payloads.
     pub(crate) fn query(&mut self, statement: impl AsRef<[u8]>) -> Vec<Vec<u8>> {
         self.ask(&[&[COM_QUERY], statement.as_ref()].concat())
@@ -155,11 +179,13 @@ impl Client {
 }
 
 impl Line {
-    fn open(address: &Address) -> Self {
+    fn open(address: &Address) -> (Self, Option<SocketAddr>) {
+        let mut own = None;
         let stream: Box<dyn Stream> = match address {
             Address::Tcp { host, port } => {
                 let stream = TcpStream::connect((host.as_str(), *port)).unwrap();
                 stream.set_nodelay(true).unwrap();
+                own = stream.local_addr().ok();
                 stream.set_read_timeout(Some(PATIENCE)).unwrap();
                 Box::new(stream)
             }
@@ -169,7 +195,8 @@ impl Line {
                 Box::new(stream)
             }
         };
-        Self { stream, endpoint: Endpoint::new(1 << 30), received_len: 0, read_buffer: vec![0; 256 << 10] }
+        let read_buffer = vec![0; 256 << 10];
+        (Self { stream, endpoint: Endpoint::new(1 << 30), received_len: 0, read_buffer }, own)
     }
 
     /// Follows the exchange behind the login to its end.

@@ -10,6 +10,7 @@ mod flows;
 mod front;
 mod log_lines;
 mod probes;
+mod proxy_protocol;
 mod replication;
 mod route;
 mod sizes;

@@ -17,6 +17,8 @@ use proxy::{Address, ListenerConfig, Proxy};
 use wire::Capabilities;
 use wire::connect::Login;
 
+use super::proxy_protocol::HaProxy;
+
 /// A namespace joined to this one by a veth pair; gone when dropped.
 struct Namespace {
     name: String,
@@ -171,6 +173,33 @@ fn a_thousand_probes_leave_logins_working(kind: Kind, index: u8) {
         panic!("the server does not count broken handshakes: {seen:?}")
     });
     assert!(error.contains("1129") || error.contains("blocked"), "{error}");
+}
+
+/// HAProxy's checks behind their PROXY header, of both versions, leave no trace at all.
+#[test]
+fn haproxys_checks_are_no_faults_and_no_connect_errors() {
+    if !root_or_skip() {
+        return;
+    }
+    let namespace = Namespace::new(3);
+    let Some(server) = namespace.server(Kind::MySql) else { return };
+    let host = namespace.address.to_string();
+    let target = Address::Tcp { host, port: server.address().port() };
+    for send_proxy in ["send-proxy", "send-proxy-v2"] {
+        let mut config = ListenerConfig::new("127.0.0.1:0".parse().unwrap(), target.clone());
+        config.proxy_protocol_from = vec!["127.0.0.1".parse().unwrap()];
+        let proxy = Proxy::start(config).unwrap();
+        let haproxy = HaProxy::start(&server, proxy.address(), &format!("{send_proxy} check inter 2ms"));
+        haproxy.wait_for_checks(&proxy, 300);
+        assert_eq!(login_error(&server, "127.0.0.1", haproxy.port), None);
+        drop(haproxy);
+        while proxy.counters().sessions_open() > 0 {
+            std::thread::yield_now();
+        }
+        assert!(proxy.counters().faults().is_empty(), "{:?}", proxy.counters().faults());
+        let counted = server.sql("select coalesce(sum(sum_connect_errors + count_handshake_errors), 0) from performance_schema.host_cache");
+        assert_eq!(counted.unwrap(), "0");
+    }
 }
 
 #[test]
