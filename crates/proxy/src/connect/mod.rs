@@ -142,13 +142,8 @@ impl Handshake {
         let attributes = self.attributes(greeting.capabilities, login.capabilities);
         let attribute_bytes: Vec<_> =
             attributes.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
-        let requested = negotiate::requested(login.capabilities, server_algorithm, server_tls.is_some());
         let for_server = ServerLeg {
-            // In the SSLRequest too: its bits are the ones that count.
-            capabilities: match attributes.is_empty() {
-                true => requested,
-                false => requested | Capabilities::CONNECT_ATTRS,
-            },
+            capabilities: negotiate::requested(login.capabilities, server_algorithm, server_tls.is_some()),
             zstd_level: level,
             asks_for_switch: begin == Begin::AskForSwitch,
             attributes: &attribute_bytes,
