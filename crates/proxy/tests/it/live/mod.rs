@@ -8,6 +8,7 @@ mod drivers;
 mod dumps;
 mod flows;
 mod front;
+mod limits;
 mod log_lines;
 mod probes;
 mod proxy_protocol;

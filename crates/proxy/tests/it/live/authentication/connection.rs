@@ -21,8 +21,8 @@ use wire::{Capabilities, Endpoint, Reader, command};
 
 use super::super::tls::start_tls;
 
-trait Stream: Read + Write {}
-impl<T: Read + Write> Stream for T {}
+trait Stream: Read + Write + Send {}
+impl<T: Read + Write + Send> Stream for T {}
 
 /// A logged-in connection.
 pub(crate) struct Connection {
