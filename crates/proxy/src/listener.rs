@@ -49,7 +49,7 @@ pub enum StartError {
     #[error("can't start a thread: {0}")]
     Thread(#[from] io::Error),
     /// Certificates and keys can't be used.
-    #[error("{0}")]
+    #[error(transparent)]
     Tls(#[from] TlsError),
 }
 
