@@ -4,10 +4,11 @@
 //! from whatever the peer sent, so the legs may differ, by an SSLRequest for example.
 //! Not here: which packet follows which (`super`).
 
+use std::io;
 use std::sync::Arc;
 
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, ServerConfig};
+use tokio_rustls::rustls::{ClientConfig, Error as TlsFault, ServerConfig};
 use wire::limits::LOGIN_LEN_MAX;
 use wire::{Fault, packet};
 use zeroize::Zeroizing;
@@ -78,7 +79,7 @@ impl Channel {
         name: ServerName<'static>,
     ) -> Result<(), Cause> {
         let received = std::mem::take(&mut *self.received);
-        self.leg.connect_tls(config, name, received).await.map_err(Cause::Tls)
+        self.leg.connect_tls(config, name, received).await.map_err(|error| Cause::Tls(plainly(error)))
     }
 
     /// The leg, and what the peer has sent beyond the connection phase.
@@ -103,5 +104,13 @@ impl Channel {
             Fault::LoginTooLong { len, max: LOGIN_LEN_MAX }
         }
         .into()
+    }
+}
+
+/// Without what rustls says before the words of our own verifier.
+fn plainly(error: io::Error) -> io::Error {
+    match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        Some(TlsFault::General(own_words)) => io::Error::new(error.kind(), own_words.clone()),
+        _ => error,
     }
 }
