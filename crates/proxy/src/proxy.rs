@@ -47,7 +47,7 @@ pub enum StartError {
     #[error("can't start a thread: {0}")]
     Thread(#[from] io::Error),
     /// Certificates and keys can't be used.
-    #[error("{0}")]
+    #[error(transparent)]
     Tls(#[from] TlsError),
 }
 
@@ -56,7 +56,7 @@ pub enum StartError {
 #[non_exhaustive]
 pub enum ReloadError {
     /// Certificates and keys can't be used.
-    #[error("{0}")]
+    #[error(transparent)]
     Tls(#[from] TlsError),
     /// What a running process can't change.
     #[error("{0} can't change while the proxy runs; restart it")]

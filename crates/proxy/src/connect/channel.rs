@@ -5,11 +5,12 @@
 //! Not here: which packet follows which (`super`).
 
 use std::future::poll_fn;
+use std::io;
 use std::sync::Arc;
 use std::task::Poll;
 
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, ServerConfig};
+use tokio_rustls::rustls::{ClientConfig, Error as TlsFault, ServerConfig};
 use wire::limits::LOGIN_LEN_MAX;
 use wire::response::err;
 use wire::{Fault, packet, proxy_protocol};
@@ -142,7 +143,7 @@ impl Channel {
         name: ServerName<'static>,
     ) -> Result<(), Cause> {
         let received = std::mem::take(&mut *self.received);
-        self.leg.connect_tls(config, name, received).await.map_err(Cause::Tls)
+        self.leg.connect_tls(config, name, received).await.map_err(|error| Cause::Tls(plainly(error)))
     }
 
     /// The leg, and what the peer has sent beyond the connection phase.
@@ -168,5 +169,13 @@ impl Channel {
             Fault::LoginTooLong { len, max: LOGIN_LEN_MAX }
         }
         .into()
+    }
+}
+
+/// Without what rustls says before the words of our own verifier.
+fn plainly(error: io::Error) -> io::Error {
+    match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        Some(TlsFault::General(own_words)) => io::Error::new(error.kind(), own_words.clone()),
+        _ => error,
     }
 }

@@ -8,6 +8,8 @@ use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
+use super::version_1::Version1Key;
+
 /// Why TLS can't be set up as asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -45,6 +47,20 @@ pub(super) fn certificates(
         return Err(TlsError::file(what, path, "it holds no certificate in PEM form"));
     }
     Ok(found)
+}
+
+/// The certificates that the proxy presents, its own first.
+pub(super) fn own_chain(what: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let chain = certificates(what, path)?;
+    match chain.first().and_then(|own| Version1Key::of(own)) {
+        Some(_) => Err(TlsError::file(
+            what,
+            path,
+            "it is of X.509 version 1, as 'openssl x509 -req' makes them; with '-extfile' and a subjectAltName it \
+             becomes version 3",
+        )),
+        None => Ok(chain),
+    }
 }
 
 /// The private key of a file.

@@ -70,7 +70,7 @@ impl ListenerTls {
                 builder.with_client_cert_verifier(verifier)
             }
         };
-        let chain = files::certificates("--tls-cert", &self.cert)?;
+        let chain = files::own_chain("--tls-cert", &self.cert)?;
         let key = files::private_key("--tls-key", &self.key)?;
         let mut config = builder.with_single_cert(chain, key).map_err(|error| {
             let reason = format!("it can't be used with the key '{}': {error}", self.key.display());

@@ -18,6 +18,7 @@ mod listener;
 mod reloading;
 mod self_signed;
 mod server_leg;
+mod version_1;
 
 pub(crate) use carrier::Carrier;
 pub use files::TlsError;

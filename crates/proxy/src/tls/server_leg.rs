@@ -17,6 +17,7 @@ use tokio_rustls::rustls::{
     ALL_VERSIONS, CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme,
 };
 
+use super::version_1::Version1Key;
 use super::{Reloading, TlsError, files};
 
 /// `--ssl-mode`, with MySQL's meaning.
@@ -154,7 +155,7 @@ impl ServerTls {
             .with_custom_certificate_verifier(Arc::new(self.verifier(provider)?));
         let mut config = match (&self.cert, &self.key) {
             (Some(cert), Some(key_path)) => {
-                let chain = files::certificates("--ssl-cert", cert)?;
+                let chain = files::own_chain("--ssl-cert", cert)?;
                 let key = files::private_key("--ssl-key", key_path)?;
                 builder.with_client_auth_cert(chain, key).map_err(|error| {
                     let reason = format!("it can't be used with the key '{}': {error}", key_path.display());
@@ -213,6 +214,13 @@ impl ServerCertVerifier for Verifier {
             ));
         }
         let Some(roots) = &self.roots else { return Ok(ServerCertVerified::assertion()) };
+        if Version1Key::of(end_entity).is_some() {
+            return Err(Error::General(
+                "the certificate is of X.509 version 1, whose signer can't be checked; sign it as version 3 ('openssl \
+                 x509 -req -extfile ...'), or pin it by --ssl-fp with --ssl-mode required"
+                    .to_owned(),
+            ));
+        }
         match roots.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             // The name is looked at last, when the chain has been found good.
             Err(Error::InvalidCertificate(
@@ -228,7 +236,11 @@ impl ServerCertVerifier for Verifier {
         cert: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, cert, signature, &self.provider.signature_verification_algorithms)
+        let supported = &self.provider.signature_verification_algorithms;
+        match Version1Key::of(cert) {
+            Some(key) => key.verify_tls12(message, signature, supported),
+            None => verify_tls12_signature(message, cert, signature, supported),
+        }
     }
 
     fn verify_tls13_signature(
@@ -237,7 +249,11 @@ impl ServerCertVerifier for Verifier {
         cert: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, cert, signature, &self.provider.signature_verification_algorithms)
+        let supported = &self.provider.signature_verification_algorithms;
+        match Version1Key::of(cert) {
+            Some(key) => key.verify_tls13(message, signature, supported),
+            None => verify_tls13_signature(message, cert, signature, supported),
+        }
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -13,9 +13,13 @@ use std::process::Command;
 use std::time::Duration;
 
 use lab::real::{Kind, Options, PASSWORD, RealServer, USER, required_with, root_or_skip};
-use proxy::{Address, ListenerConfig, Proxy};
+use proxy::{Address, ListenerConfig, ListenerTls, Proxy, ServerTls, SslMode, TlsMode, make_self_signed};
+use tempfile::TempDir;
 use wire::Capabilities;
 use wire::connect::Login;
+use wire::connect::login::ssl_request;
+
+use super::tls::start_tls;
 
 use super::proxy_protocol::HaProxy;
 
@@ -53,7 +57,11 @@ impl Namespace {
     }
 
     fn server(&self, kind: Kind) -> Option<RealServer> {
-        let options = Options::new()
+        self.server_with(kind, Options::new())
+    }
+
+    fn server_with(&self, kind: Kind, options: Options) -> Option<RealServer> {
+        let options = options
             .bind(IpAddr::V4(self.address))
             .resolve_names()
             .argument("--max-connect-errors=100")
@@ -107,22 +115,8 @@ fn probe(address: (&str, u16), manner: u32) {
         }
         // Logs in with a scramble that can't be right, and leaves when more is asked of it.
         3 => {
-            socket.read_exact(&mut greeting).unwrap();
-            let len = usize::from(greeting[0]) | usize::from(greeting[1]) << 8;
-            socket.read_exact(&mut vec![0; len - 1]).unwrap();
-            let login = Login {
-                capabilities: Capabilities::PROTOCOL_41
-                    | Capabilities::LONG_PASSWORD
-                    | Capabilities::SECURE_CONNECTION
-                    | Capabilities::PLUGIN_AUTH,
-                user: USER.into(),
-                auth_response: vec![7; 32].into(),
-                auth_plugin: Some(b"caching_sha2_password".to_vec()),
-                ..Login::default()
-            };
-            let mut packet = Vec::new();
-            wire::packet::split(&login.build(), 1, &mut packet);
-            socket.write_all(&packet).unwrap();
+            read_greeting(&mut socket);
+            socket.write_all(&packet(&stranger(Capabilities::NONE).build(), 1)).unwrap();
             // More data, a switch, or a refusal.
             let mut answer = [0];
             assert_eq!(socket.read(&mut answer).unwrap(), 1, "no answer to a login");
@@ -133,6 +127,164 @@ fn probe(address: (&str, u16), manner: u32) {
             socket.write_all(&[200, 0, 0, 1, 0x85, 0xa6]).unwrap();
         }
     }
+}
+
+/// Leaves in one of the ways that only TLS has.
+fn probe_tls(address: (&str, u16), manner: u32) {
+    let mut socket = TcpStream::connect(address).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    read_greeting(&mut socket);
+    let login = stranger(Capabilities::SSL);
+    let capabilities = login.capabilities;
+    let login = login.build();
+    socket.write_all(&packet(&ssl_request(&login, capabilities), 1)).unwrap();
+    match manner % 6 {
+        // Leaves behind the SSLRequest.
+        0 => {}
+        // In the middle of its first TLS record.
+        1 => socket.write_all(&[0x16, 3, 1, 0, 200, 1, 0, 0]).unwrap(),
+        // Does not like the certificate: a fatal alert, unknown authority.
+        2 => socket.write_all(&[0x15, 3, 3, 0, 2, 2, 48]).unwrap(),
+        // Behind the handshake, before its login.
+        3 => drop(start_tls(socket).flush()),
+        // Speaks something else behind TLS.
+        4 => {
+            let mut stream = start_tls(socket);
+            stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+            drop(stream.read_to_end(&mut Vec::new()));
+        }
+        // Logs in with a scramble that can't be right, and leaves when more is asked of it.
+        _ => {
+            let mut stream = start_tls(socket);
+            stream.write_all(&packet(&login, 2)).unwrap();
+            assert_eq!(stream.read(&mut [0]).unwrap(), 1, "no answer to a login");
+        }
+    }
+}
+
+fn read_greeting(socket: &mut TcpStream) {
+    let mut header = [0; 4];
+    socket.read_exact(&mut header).unwrap();
+    let mut payload = vec![0; usize::from(header[0]) | usize::from(header[1]) << 8];
+    socket.read_exact(&mut payload).unwrap();
+    assert_eq!(payload[0], 10, "no greeting: {}", payload.escape_ascii());
+}
+
+/// A login of the account that all servers have.
+fn stranger(more: Capabilities) -> Login {
+    Login {
+        capabilities: Capabilities::PROTOCOL_41
+            | Capabilities::LONG_PASSWORD
+            | Capabilities::SECURE_CONNECTION
+            | Capabilities::PLUGIN_AUTH
+            | more,
+        user: USER.into(),
+        auth_response: vec![7; 32].into(),
+        auth_plugin: Some(b"caching_sha2_password".to_vec()),
+        ..Login::default()
+    }
+}
+
+fn packet(payload: &[u8], id: u8) -> Vec<u8> {
+    let mut packet = Vec::new();
+    wire::packet::split(payload, id, &mut packet);
+    packet
+}
+
+/// A server with TLS and these arguments, and a proxy in front of it with TLS on both legs.
+struct Secured {
+    server: RealServer,
+    proxy: Proxy,
+    port: u16,
+    _namespace: Namespace,
+    _directory: TempDir,
+}
+
+impl Secured {
+    fn new(kind: Kind, index: u8, arguments: &[&str], server_tls: ServerTls) -> Option<Self> {
+        let namespace = Namespace::new(index);
+        let directory = tempfile::tempdir().unwrap();
+        let (cert, key) = make_self_signed(directory.path()).unwrap();
+        let options = arguments.iter().fold(Options::new(), |options, argument| options.argument(*argument));
+        let options = options
+            .argument(format!("--ssl-cert={}", cert.display()))
+            .argument(format!("--ssl-key={}", key.display()));
+        let server = namespace.server_with(kind, options)?;
+        let target = Address::Tcp { host: namespace.address.to_string(), port: server.address().port() };
+        let mut config = ListenerConfig::new("127.0.0.1:0".parse().unwrap(), target);
+        config.server_tls = server_tls;
+        config.tls = Some(ListenerTls { mode: TlsMode::Preferred, cert, key, client_ca: None });
+        let proxy = Proxy::start(config).unwrap();
+        let Address::Tcp { port, .. } = *proxy.address() else { unreachable!() };
+        Some(Self { server, proxy, port, _namespace: namespace, _directory: directory })
+    }
+
+    fn login_error(&self) -> Option<String> {
+        login_error(&self.server, "127.0.0.1", self.port)
+    }
+}
+
+fn probes_of_tls_leave_logins_working(kind: Kind, index: u8, arguments: &[&str]) {
+    if !root_or_skip() {
+        return;
+    }
+    let required = ServerTls { mode: Some(SslMode::Required), ..ServerTls::default() };
+    let Some(secured) = Secured::new(kind, index, arguments, required) else { return };
+    for manner in 0..600 {
+        probe_tls(("127.0.0.1", secured.port), manner);
+        probe(("127.0.0.1", secured.port), manner);
+    }
+    assert_eq!(secured.login_error(), None, "{:?}", secured.proxy.counters().faults());
+}
+
+#[test]
+fn probes_that_leave_before_and_in_tls_leave_logins_working_on_mysql() {
+    probes_of_tls_leave_logins_working(Kind::MySql, 3, &[]);
+}
+
+#[test]
+fn probes_that_leave_before_and_in_tls_leave_logins_working_on_mariadb() {
+    probes_of_tls_leave_logins_working(Kind::MariaDb, 4, &[]);
+}
+
+#[test]
+fn probes_leave_logins_working_on_a_mysql_that_requires_secure_transport() {
+    probes_of_tls_leave_logins_working(Kind::MySql, 5, &["--require-secure-transport=ON"]);
+}
+
+#[test]
+fn probes_leave_logins_working_on_a_mariadb_that_requires_secure_transport() {
+    probes_of_tls_leave_logins_working(Kind::MariaDb, 6, &["--require-secure-transport=ON"]);
+}
+
+/// What can't be helped: a TLS handshake that the proxy breaks off because it does not believe the certificate. Only
+/// going on with a server that isn't believed would end it otherwise.
+fn distrust_is_counted(kind: Kind, index: u8) {
+    if !root_or_skip() {
+        return;
+    }
+    let fingerprint = Some("00".repeat(32).parse().unwrap());
+    let wrong = ServerTls { fingerprint, ..ServerTls::default() };
+    let Some(secured) = Secured::new(kind, index, &[], wrong) else { return };
+    let error = secured.login_error().unwrap();
+    assert!(error.contains("is not the one of --ssl-fp"), "{error}");
+    for _ in 0..150 {
+        let mut socket = TcpStream::connect(("127.0.0.1", secured.port)).unwrap();
+        socket.write_all(&packet(&stranger(Capabilities::NONE).build(), 1)).unwrap();
+        drop(socket.read_to_end(&mut Vec::new()));
+    }
+    let error = secured.login_error().unwrap();
+    assert!(error.contains("is blocked because of many connection errors"), "{error}");
+}
+
+#[test]
+fn handshakes_with_a_server_that_is_not_believed_are_counted_by_mysql() {
+    distrust_is_counted(Kind::MySql, 7);
+}
+
+#[test]
+fn handshakes_with_a_server_that_is_not_believed_are_counted_by_mariadb() {
+    distrust_is_counted(Kind::MariaDb, 8);
 }
 
 fn a_thousand_probes_leave_logins_working(kind: Kind, index: u8) {

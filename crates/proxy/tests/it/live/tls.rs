@@ -18,6 +18,7 @@ mod passwords;
 mod recorder;
 mod requests;
 mod server_modes;
+mod zero_configuration;
 
 use std::sync::OnceLock;
 

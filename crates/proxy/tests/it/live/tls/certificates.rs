@@ -60,6 +60,35 @@ impl Authority {
         std::fs::write(&pair.key, key.serialize_pem()).unwrap();
         pair
     }
+
+    /// A certificate of X.509 version 1, as MySQL's manual makes them with openssl.
+    pub(super) fn sign_version_1(&self, name: &str) -> Pair {
+        let pair = self.sign(name, &[]);
+        let (request, ca_key) = (self.path("request"), self.path("ca-key.pem"));
+        std::fs::write(&ca_key, self.issuer.key().serialize_pem()).unwrap();
+        let openssl = |words: &[&dyn AsRef<std::ffi::OsStr>]| {
+            let output = std::process::Command::new("openssl").args(words).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        };
+        openssl(&[&"req", &"-new", &"-key", &pair.key, &"-subj", &format!("/CN={name}"), &"-out", &request]);
+        openssl(&[
+            &"x509",
+            &"-req",
+            &"-in",
+            &request,
+            &"-days",
+            &"30",
+            &"-CA",
+            &self.ca(),
+            &"-CAkey",
+            &ca_key,
+            &"-set_serial",
+            &"01",
+            &"-out",
+            &pair.cert,
+        ]);
+        pair
+    }
 }
 
 impl Pair {

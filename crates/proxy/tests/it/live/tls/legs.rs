@@ -78,10 +78,6 @@ fn sign_in(server: &RealServer, program: &str, methods: &[&str]) {
     for method in methods {
         let account = new_account(server, &format!("identified via {method} using password('secret')"));
         for legs in pairs() {
-            // Connector/C uses no TLS on a Unix socket.
-            if legs[0] == Leg::SocketTls && program != "mysql" {
-                continue;
-            }
             let front = front(server, legs, &pair, |_| {});
             let login = |password| client(&front, program, legs[0], &account, password).run(WHO);
             assert_eq!(login("secret"), is(&account, legs[1]), "{method}, {legs:?}");

@@ -6,7 +6,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use lab::real::{Kind, PASSWORD, RealServer, USER, required};
-use proxy::{ListenerTls, Proxy, SslMode, TlsMode};
+use proxy::{ListenerConfig, ListenerTls, Proxy, SslMode, TlsMode};
 use wire::Side;
 
 use super::super::front::{Client, Front, Transport};
@@ -91,6 +91,16 @@ fn required_refuses_tcp_without_tls_as_mysql_does_and_lets_sockets_pass() {
     let front = listening(server, SOCKET, tls);
     assert_eq!(status(&front, "--ssl-mode=DISABLED").unwrap(), "Not in use");
     assert!(status(&front, "--ssl-mode=REQUIRED").unwrap().starts_with("Cipher in use"));
+}
+
+#[test]
+fn a_listeners_certificate_of_version_1_is_refused_at_the_start() {
+    let authority = Authority::new();
+    let pair = authority.sign_version_1("proxy");
+    let mut config = ListenerConfig::new("127.0.0.1:0".parse().unwrap(), "127.0.0.1:3306".parse().unwrap());
+    config.tls = pair.listener(TlsMode::Preferred);
+    let told = Proxy::start(config).map(drop).unwrap_err().to_string();
+    assert!(told.contains("it is of X.509 version 1"), "{told}");
 }
 
 #[test]

@@ -124,12 +124,42 @@ fn a_pinned_fingerprint_is_the_only_certificate_that_passes() {
     let wrong: Fingerprint = "00".repeat(32).parse().unwrap();
     let pinned = |fingerprint, ca| ServerTls { fingerprint: Some(fingerprint), ca, ..ServerTls::default() };
     assert_eq!(version(server, TCP, pinned(right, None)).unwrap(), TLS);
-    assert_refused(version(server, TCP, pinned(wrong, None)), "is not the one of --ssl-fp");
+    assert_refused(
+        version(server, TCP, pinned(wrong, None)),
+        "TLS: the certificate's fingerprint is not the one of --ssl-fp",
+    );
     assert_eq!(version(server, TCP, pinned(right, Some(mysqls_ca(server)))).unwrap(), TLS);
     assert_refused(
         version(server, TCP, pinned(wrong, Some(mysqls_ca(server)))),
-        "is not the one of --ssl-fp",
+        "TLS: the certificate's fingerprint is not the one of --ssl-fp",
     );
+}
+
+/// As MySQL's manual makes them with openssl.
+#[test]
+fn a_servers_certificate_of_version_1_passes_where_its_signer_is_not_asked_for() {
+    let authority = Authority::new();
+    let pair = authority.sign_version_1("server");
+    let options = Options::new()
+        .argument(format!("--ssl-cert={}", pair.cert.display()))
+        .argument(format!("--ssl-key={}", pair.key.display()));
+    for tls_version in ["TLSv1.2", "TLSv1.3"] {
+        let Some(server) =
+            required_with(Kind::MariaDb, &options.clone().argument(format!("--tls-version={tls_version}")))
+        else {
+            return;
+        };
+        let says = format!("Ssl_version\t{tls_version}");
+        for mode in [SslMode::Preferred, SslMode::Required] {
+            assert_eq!(version(&server, TCP, tls(mode, None)).unwrap(), says, "{mode:?}");
+        }
+        let pinned = ServerTls { fingerprint: Some(pair.fingerprint()), ..ServerTls::default() };
+        assert_eq!(version(&server, TCP, pinned).unwrap(), says);
+        for mode in [SslMode::VerifyCa, SslMode::VerifyIdentity] {
+            let told = "TLS: the certificate is of X.509 version 1, whose signer can't be checked";
+            assert_refused(version(&server, TCP, tls(mode, Some(authority.ca()))), told);
+        }
+    }
 }
 
 #[test]
