@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use codec::Algorithm;
 use lab::peer::Peer;
 use lab::real::{Kind, Options as ServerOptions, PASSWORD, RealServer, USER, required, required_with};
-use proxy::{Address, ListenerConfig, Proxy, SendProxy, SslMode};
+use proxy::{Address, ListenerConfig, ListenerTls, Proxy, SendProxy, SslMode, TlsMode};
 use tempfile::TempDir;
 use wire::Capabilities;
 use wire::proxy_protocol::{Header, Options, build_v1, build_v2};
@@ -347,6 +347,23 @@ fn haproxys_clients_are_known_by_their_own_addresses() {
 
 fn haproxy_client(server: &RealServer, haproxy: &HaProxy) -> super::front::Client {
     super::front::Client::new(server, "mysql", &haproxy.address(), USER, PASSWORD)
+}
+
+#[test]
+fn tls_begins_behind_haproxys_header() {
+    let Some(server) = required(Kind::MySql) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let (cert, key) = proxy::make_self_signed(directory.path()).unwrap();
+    let front = Front::with(server, TCP, |config| {
+        trusting(config);
+        config.tls = Some(ListenerTls { mode: TlsMode::Required, cert, key, client_ca: None });
+    });
+    let haproxy = HaProxy::start(server, front.proxy.address(), "send-proxy-v2");
+    let with_tls =
+        haproxy_client(server, &haproxy).option("--ssl-mode=REQUIRED").run(CLIENT_ATTRIBUTES).unwrap();
+    assert!(with_tls.starts_with("_client_ip=127.0.0.1,_client_port="), "{with_tls}");
+    let without = haproxy_client(server, &haproxy).option("--ssl-mode=DISABLED").run("do 1").unwrap_err();
+    assert!(without.contains("3159"), "{without}");
 }
 
 #[test]
