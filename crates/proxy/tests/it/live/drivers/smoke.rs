@@ -24,9 +24,12 @@ fn smoke(driver: &Driver) {
         let direct = directly(driver, target, setting);
         let verdict = judge(driver, &proxied, &direct);
         let Driver { title, compression, tls, note, .. } = driver;
-        assert_eq!(verdict, Verdict::Same, "{title}, {kind}, {setting} ({compression:?}, {tls}; {note})");
+        // What only works through the proxy is not its fault: MySQL's client asks MariaDB for zstd in vain.
+        let is_fine = matches!(verdict, Verdict::Same | Verdict::DirectFails(_));
+        let told = format!("{compression:?}, {tls}; {note}");
+        assert!(is_fine, "{title}, {kind}, {setting} ({told}): {verdict:?}");
         // Or its program gives up too easily.
-        assert!(direct.lacks().len() <= LACKS_MAX, "{title}: {:?}", direct.lacks());
+        assert!(proxied.lacks().len() <= LACKS_MAX, "{title}: {:?}", proxied.lacks());
     }
 }
 
