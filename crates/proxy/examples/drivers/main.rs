@@ -1,7 +1,7 @@
 //! `make drivers`: every driver, with its compression on and off and with TLS on and off, in front of MySQL and
 //! MariaDB; prints the matrix and writes it into `docs/drivers.md`.
 //!
-//! `WIREPRESS_DRIVERS=mysql2,pdo` runs only these, and writes nothing.
+//! `WIREPRESS_DRIVERS=mysql2,pdo` runs only these, and changes only their lines of the page.
 //!
 //! Not here: the scenario's programs (`tests/drivers`), the tests that run some cells (`tests/it/live/drivers`).
 
@@ -65,10 +65,17 @@ fn main() -> ExitCode {
         took: began.elapsed(),
     };
     println!("\n{}", report.terminal());
-    if chosen.is_none() {
-        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/drivers.md");
-        fs::write(&page, report.page()).unwrap();
-        println!("written to docs/drivers.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/drivers.md");
+    let page = match chosen {
+        None => Some(report.page()),
+        Some(_) => fs::read_to_string(&path).ok().and_then(|page| report.merged_into(&page)),
+    };
+    match page {
+        Some(page) => {
+            fs::write(&path, page).unwrap();
+            println!("written to docs/drivers.md");
+        }
+        None => println!("docs/drivers.md needs a run of all drivers; it stays as it is"),
     }
     if report.has_failure() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

@@ -153,15 +153,47 @@ impl Report {
             .unwrap();
         }
         let findings = self.findings();
-        text.push_str("\n## Findings\n\n");
+        text.push_str(FINDINGS);
         if findings.is_empty() {
-            text.push_str("None.\n");
+            writeln!(text, "{NONE}").unwrap();
         }
         for finding in findings {
             writeln!(text, "* {finding}").unwrap();
         }
         text.push_str(NOT_HAD);
         text
+    }
+
+    /// An older page with these drivers' lines in place of theirs; nothing if it can't be, because it has other servers
+    /// or lacks a driver.
+    pub(crate) fn merged_into(&self, page: &str) -> Option<String> {
+        let fresh = self.page();
+        let (head, findings) = page.split_once(FINDINGS)?;
+        let (fresh_head, fresh_findings) = fresh.split_once(FINDINGS)?;
+        if !head.contains(&format!("MySQL {}, MariaDB {}", self.servers[0], self.servers[1])) {
+            return None;
+        }
+        let mut lines: Vec<&str> = head.lines().collect();
+        let (findings, tail) = findings.split_once(NOT_HAD)?;
+        let (fresh_findings, _) = fresh_findings.split_once(NOT_HAD)?;
+        let mut findings: Vec<&str> = findings.lines().collect();
+        for driver in &self.drivers {
+            let (row, finding) = (format!("| {} |", driver.title), format!("* {}: ", driver.title));
+            let mut rows = fresh_head.lines().filter(|line| line.starts_with(&row));
+            let old = lines.iter_mut().filter(|line| line.starts_with(&row));
+            let replaced = old.map(|line| rows.next().map(|new| *line = new)).collect::<Option<Vec<()>>>()?;
+            if replaced.len() != ROWS_PER_DRIVER {
+                return None;
+            }
+            findings.retain(|line| !line.starts_with(&finding));
+        }
+        findings.extend(fresh_findings.lines());
+        findings.retain(|line| *line != NONE);
+        findings.sort_unstable();
+        if findings.is_empty() {
+            findings.push(NONE);
+        }
+        Some(format!("{}\n{FINDINGS}{}\n{NOT_HAD}{tail}", lines.join("\n"), findings.join("\n")))
     }
 
     /// The cells of a row.
@@ -248,6 +280,12 @@ const LEGEND: [&str; 6] = [
     "FAILED: only through the proxy.",
     "-: the driver has no compression.",
 ];
+
+const FINDINGS: &str = "\n## Findings\n\n";
+const NONE: &str = "None.";
+
+/// In the matrix, and in the list of what drivers need.
+const ROWS_PER_DRIVER: usize = 2;
 
 const NOT_HAD: &str = "\n## Not run\n\n\
     Drivers come from PyPI, npm, Maven Central, crates.io, the Go module proxy and the release's own packages.\n\n\

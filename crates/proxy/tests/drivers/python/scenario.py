@@ -42,7 +42,10 @@ def connect(user=os.environ["DB_USER"]):
         settings.update(collation="utf8mb4_general_ci", use_pure=DRIVER.endswith("pure"), compress=COMPRESS)
         settings.update(ssl_disabled=not TLS)
     elif DRIVER == "mysqlclient":
-        settings.update(compress=COMPRESS, client_flag=MySQLdb.constants.CLIENT.MULTI_STATEMENTS)
+        settings.update(client_flag=MySQLdb.constants.CLIENT.MULTI_STATEMENTS)
+        if COMPRESS:
+            # Given at all, even as False, it turns compression on.
+            settings.update(compress=True)
         if TLS:
             # Any of these turns it on; the certificate is not checked.
             settings.update(ssl={"cipher": "DEFAULT"})

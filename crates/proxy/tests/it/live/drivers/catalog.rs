@@ -59,6 +59,7 @@ pub(crate) const MYSQL_CLI_ZSTD: Driver = Driver {
     name: "mysql-cli-zstd",
     title: "mysql (zstd)",
     compression: Some("--compression-algorithms=zstd"),
+    note: "As mysql. MariaDB has no zstd; through the proxy the client has it all the same.",
     ..MYSQL_CLI
 };
 pub(crate) const MARIADB_CLI: Driver = Driver {
@@ -76,13 +77,14 @@ pub(crate) const CONNECTOR_PURE: Driver = Driver {
     title: "MySQL Connector/Python, pure",
     compression: Some("compress=True"),
     tls: "ssl_disabled=False",
-    note: "MariaDB does not know its default collation: collation=utf8mb4_general_ci.",
+    note: "MariaDB does not know its default collation: collation=utf8mb4_general_ci. Without TLS it cannot log in to \
+           MySQL as an account that the server does not remember; through the proxy it can.",
     known_warning: None,
 };
 pub(crate) const CONNECTOR_C: Driver = Driver {
     name: "mysql-connector-c",
     title: "MySQL Connector/Python, C",
-    note: "As the pure one. Without TLS it cannot ask for the server's RSA key.",
+    note: "collation as above. Without TLS it cannot ask for the server's RSA key.",
     ..CONNECTOR_PURE
 };
 pub(crate) const PYMYSQL: Driver = Driver {
@@ -98,7 +100,7 @@ pub(crate) const MYSQLCLIENT: Driver = Driver {
     title: "mysqlclient (Python)",
     compression: Some("compress=True"),
     tls: "ssl={'cipher': ...}",
-    note: C_LIBRARY,
+    note: "Uses MariaDB Connector/C. compress=False turns compression on as well.",
     known_warning: None,
 };
 pub(crate) const PYODBC: Driver = Driver {
@@ -208,6 +210,6 @@ pub(crate) const SQLX: Driver = Driver {
     title: "sqlx (Rust)",
     compression: None,
     tls: "ssl-mode=REQUIRED",
-    note: KEY,
+    note: "Reads no text row whose first value has 16 MiB or more, directly as well; prepared statements do.",
     known_warning: None,
 };
