@@ -10,7 +10,8 @@ def connect(user = ENV["DB_USER"])
   Mysql2::Client.new(
     host: ENV["DB_HOST"], port: ENV["DB_PORT"].to_i, username: user, password: ENV["DB_PASSWORD"],
     database: ENV["DB_NAME"], encoding: "utf8mb4", flags: flags,
-    ssl_mode: ENV["DB_TLS"] == "1" ? :required : :disabled
+    # With MariaDB's library it has no ssl_mode; any of these turns TLS on.
+    **(ENV["DB_TLS"] == "1" ? { sslcipher: "DEFAULT", sslverify: false } : {})
   )
 end
 

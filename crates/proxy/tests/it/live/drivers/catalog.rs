@@ -178,8 +178,8 @@ pub(crate) const RUBY: Driver = Driver {
     name: "ruby-mysql2",
     title: "mysql2 (Ruby)",
     compression: Some("flags: COMPRESS"),
-    tls: "ssl_mode: :required",
-    note: C_LIBRARY,
+    tls: "sslcipher: ...",
+    note: "Uses MariaDB Connector/C, with which it has no ssl_mode.",
     known_warning: None,
 };
 pub(crate) const DBD_MYSQL: Driver = Driver {
