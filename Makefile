@@ -31,10 +31,10 @@ servers: ## fetch real MariaDB, MySQL, sysbench and HAProxy into .cache (no root
 test: ## everything: real servers, checks, all tests, a fuzz smoke, the closing count (what CI runs)
 	@scripts/test-all
 
-drivers: servers ## all drivers on all legs, and the matrix of what passed
+drivers: servers ## every driver, compressed or not, with TLS or not; keeps the matrix in docs/drivers.md
 	@scripts/check-tools
 	@scripts/fetch-drivers
-	cargo test --quiet --package wirepress-proxy --test it live::drivers::every_driver -- --ignored --nocapture
+	cargo run --quiet --package wirepress-proxy --example drivers
 
 demo: build ## the published experiment on an embedded database, in under two minutes (ARGS="--link 1gbit")
 	$(WIREPRESS) demo $(ARGS)

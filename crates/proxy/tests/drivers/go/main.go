@@ -27,6 +27,7 @@ func connect(user string) *sql.Conn {
 	config.Net, config.Addr = "tcp", net.JoinHostPort(os.Getenv("DB_HOST"), os.Getenv("DB_PORT"))
 	config.MultiStatements = true
 	config.MaxAllowedPacket = 256 << 20
+	config.TLSConfig = map[string]string{"0": "false", "1": "skip-verify"}[os.Getenv("DB_TLS")]
 	check(config.Apply(mysql.EnableCompression(os.Getenv("DB_COMPRESS") == "1")))
 	connector, err := mysql.NewConnector(config)
 	check(err)
@@ -88,6 +89,43 @@ func (s *scenario) types() {
 	s.scan("select i, u, d, f, s, b, cast(t as char), n from "+table+"_types", &i, &u, &d, &f, &str, &b, &t, &n)
 	expect([]any{i, u, d, f, str, b, t, n.Valid},
 		[]any{-42, uint64(18446744073709551615), number, 0.1, text, binary, moment, false})
+}
+
+func (s *scenario) everyType() {
+	s.execute("create table " + table + "_every (" + os.Getenv("DB_COLUMNS") + ")")
+	s.execute("insert into " + table + "_every values " + os.Getenv("DB_VALUES"))
+	choose := "select * from " + table + "_every order by id"
+	rows, err := s.connection.QueryContext(background, choose)
+	check(err)
+	printRows(rows)
+	statement, err := s.connection.PrepareContext(background, choose)
+	check(err)
+	rows, err = statement.Query()
+	check(err)
+	printRows(rows)
+	check(statement.Close())
+}
+
+func printRows(rows *sql.Rows) {
+	columns, err := rows.Columns()
+	check(err)
+	values, pointers := make([]any, len(columns)), make([]any, len(columns))
+	for i := range values {
+		pointers[i] = &values[i]
+	}
+	for rows.Next() {
+		check(rows.Scan(pointers...))
+		fmt.Printf("row %x\n", values)
+	}
+	check(rows.Err())
+	check(rows.Close())
+}
+
+func (s *scenario) session() {
+	var name, compression, version string
+	s.scan("show session status like 'compression'", &name, &compression)
+	s.scan("show session status like 'ssl_version'", &name, &version)
+	fmt.Println("session", compression, version)
 }
 
 func (s *scenario) large(length int) {
@@ -173,6 +211,23 @@ func (s *scenario) rows600() {
 	expect(next, 600)
 }
 
+func (s *scenario) stream() {
+	rows, err := s.connection.QueryContext(background, "select a.id * 1000 + b.id, a.v from "+table+"_rows a join "+table+"_rows b where b.id < 100")
+	check(err)
+	count, ids, values := 0, 0, 0
+	for ; rows.Next(); count++ {
+		var id int
+		var v string
+		check(rows.Scan(&id, &v))
+		expect(len(v), 100)
+		value, err := strconv.Atoi(v)
+		check(err)
+		ids, values = ids+id, values+value
+	}
+	check(rows.Err())
+	expect([]int{count, ids, values}, []int{60000, 17972970000, 17970000})
+}
+
 func (s *scenario) multi() {
 	rows, err := s.connection.QueryContext(background, "select 1; select repeat('x', 100000); select 3")
 	check(err)
@@ -201,13 +256,16 @@ func step(name string, body func()) {
 
 func main() {
 	s := &scenario{connect(os.Getenv("DB_USER"))}
+	s.session()
 	step("types", s.types)
+	step("every_type", s.everyType)
 	step("blob_3_mib", func() { s.large(3 << 20) })
-	step("blob_17_mib", func() { s.large(17 << 20) })
+	step("blob_20_mb", func() { s.large(20_000_000) })
 	step("prepared", s.prepared)
 	step("transaction", s.transaction)
 	step("error", s.error)
 	step("rows_600", s.rows600)
+	step("stream", s.stream)
 	step("multi", s.multi)
 	step("full_authentication", func() {
 		fresh := &scenario{connect(os.Getenv("DB_FRESH_USER"))}

@@ -16,7 +16,8 @@ import java.util.List;
 
 public class Scenario {
     static final String TABLE = System.getenv("DB_TABLE");
-    static final boolean MYSQL = System.getenv("DRIVER").equals("connector-j");
+    static final String DRIVER = System.getenv("DRIVER");
+    static final boolean MYSQL = DRIVER.equals("connector-j");
     static Connection connection;
 
     interface Body {
@@ -27,7 +28,13 @@ public class Scenario {
         // Server-side statements are what MariaDB's driver pipelines: prepare, execute and close at once.
         String common = "?allowPublicKeyRetrieval=true&allowMultiQueries=true&useServerPrepStmts=true"
             + "&useCompression=" + System.getenv("DB_COMPRESS").equals("1");
-        String own = MYSQL ? "&sslMode=DISABLED" : "&sslMode=disable&maxAllowedPacket=268435456";
+        boolean tls = System.getenv("DB_TLS").equals("1");
+        String own = switch (DRIVER) {
+            case "connector-j" -> "&sslMode=" + (tls ? "REQUIRED" : "DISABLED");
+            case "mariadb-connector-j" -> "&maxAllowedPacket=268435456&sslMode=" + (tls ? "trust" : "disable");
+            // 2.7: the server's variable is asked for instead.
+            default -> "&useSsl=" + tls + "&trustServerCertificate=true";
+        };
         String url = (MYSQL ? "jdbc:mysql://" : "jdbc:mariadb://") + System.getenv("DB_HOST") + ":"
             + System.getenv("DB_PORT") + "/" + System.getenv("DB_NAME") + common + own;
         return DriverManager.getConnection(url, user, System.getenv("DB_PASSWORD"));
@@ -108,6 +115,45 @@ public class Scenario {
             expect(row.getString(7), moment);
             row.getInt(8);
             expect(row.wasNull(), true);
+        }
+    }
+
+    static void everyType() throws Exception {
+        execute("create table " + TABLE + "_every (" + System.getenv("DB_COLUMNS") + ")");
+        execute("insert into " + TABLE + "_every values " + System.getenv("DB_VALUES"));
+        String sql = "select * from " + TABLE + "_every order by id";
+        try (Statement statement = connection.createStatement(); ResultSet rows = statement.executeQuery(sql)) {
+            print(rows);
+        }
+        try (PreparedStatement statement = connection.prepareStatement(sql); ResultSet rows = statement.executeQuery()) {
+            print(rows);
+        }
+    }
+
+    static void print(ResultSet rows) throws SQLException {
+        while (rows.next()) {
+            StringBuilder line = new StringBuilder("row");
+            for (int i = 1; i <= rows.getMetaData().getColumnCount(); i++) {
+                line.append(' ').append(text(rows, i));
+            }
+            System.out.println(line);
+        }
+    }
+
+    static String text(ResultSet row, int column) {
+        try {
+            Object value = row.getObject(column);
+            return value instanceof byte[] bytes ? HexFormat.of().formatHex(bytes) : String.valueOf(value);
+        } catch (Exception fault) {
+            return fault.getClass().getSimpleName();
+        }
+    }
+
+    static String status(String name) throws SQLException {
+        try (Statement statement = connection.createStatement();
+            ResultSet rows = statement.executeQuery("show session status like '" + name + "'")) {
+            rows.next();
+            return rows.getString(2);
         }
     }
 
@@ -195,6 +241,24 @@ public class Scenario {
         }
     }
 
+    static void stream() throws Exception {
+        String sql = "select a.id * 1000 + b.id, a.v from " + TABLE + "_rows a join " + TABLE + "_rows b where b.id < 100";
+        try (Statement statement = connection.createStatement()) {
+            // Row by row.
+            statement.setFetchSize(MYSQL ? Integer.MIN_VALUE : 1000);
+            long count = 0, ids = 0, values = 0;
+            try (ResultSet rows = statement.executeQuery(sql)) {
+                for (; rows.next(); count++) {
+                    String value = rows.getString(2);
+                    expect(value.length(), 100);
+                    ids += rows.getLong(1);
+                    values += Long.parseLong(value);
+                }
+            }
+            expect(List.of(count, ids, values), List.of(60_000L, 17_972_970_000L, 17_970_000L));
+        }
+    }
+
     static void multi() throws Exception {
         List<String> results = new ArrayList<>();
         try (Statement statement = connection.createStatement()) {
@@ -220,13 +284,16 @@ public class Scenario {
 
     public static void main(String[] arguments) throws Exception {
         connection = connect(System.getenv("DB_USER"));
+        System.out.println("session " + status("compression") + " " + status("ssl_version"));
         step("types", Scenario::types);
+        step("every_type", Scenario::everyType);
         step("blob_3_mib", () -> large(3 << 20));
-        step("blob_17_mib", () -> large(17 << 20));
+        step("blob_20_mb", () -> large(20_000_000));
         step("prepared", Scenario::prepared);
         step("transaction", Scenario::transaction);
         step("error", Scenario::error);
         step("rows_600", Scenario::rows600);
+        step("stream", Scenario::stream);
         step("multi", Scenario::multi);
         step("full_authentication", () -> {
             Connection keeper = connection;

@@ -16,6 +16,8 @@ function connect(user = env.DB_USER) {
     database: env.DB_NAME,
     compress: env.DB_COMPRESS === "1",
     multipleStatements: true,
+    connectTimeout: 30000, // One second is too short for a busy machine.
+    ...(env.DB_TLS === "1" ? { ssl: { rejectUnauthorized: false } } : {}),
   };
   const own = isMysql2 ? {} : { allowPublicKeyRetrieval: true, maxAllowedPacket: 256 << 20, rowsAsArray: true };
   return driver.createConnection({ ...settings, ...own });
@@ -54,6 +56,23 @@ async function types() {
   expect(found[5].equals(binary), true);
   found.splice(5, 1);
   expect(found, [...row, ...rest]);
+}
+
+async function everyType() {
+  await rows(`create table ${table}_every (${env.DB_COLUMNS})`);
+  await rows(`insert into ${table}_every values ${env.DB_VALUES}`);
+  const sql = `select * from ${table}_every order by id`;
+  const print = (found) => {
+    const text = (_, v) => (typeof v === "bigint" ? `${v}n` : v);
+    for (const row of found) console.log("row", JSON.stringify(row, text));
+  };
+  print(await rows(sql));
+  print(isMysql2 ? (await connection.execute({ sql, rowsAsArray: true }))[0] : await connection.execute(sql));
+}
+
+async function session() {
+  const status = async (name) => (await rows(`show session status like '${name}'`))[0][1];
+  console.log("session", await status("compression"), await status("ssl_version"));
 }
 
 async function large(length) {
@@ -112,6 +131,21 @@ async function rows600() {
   expect(Array.from(await rows(`select id, v from ${table}_rows order by id`)), wanted);
 }
 
+async function stream() {
+  const sql = `select a.id * 1000 + b.id, a.v from ${table}_rows a join ${table}_rows b where b.id < 100`;
+  const source = isMysql2
+    ? connection.connection.query({ sql, rowsAsArray: true }).stream()
+    : connection.queryStream(sql);
+  let [count, ids, values] = [0, 0, 0];
+  for await (const [id, v] of source) {
+    if (v.length !== 100) throw new Error(`a value of ${v.length} characters`);
+    count += 1;
+    ids += Number(id);
+    values += Number(v);
+  }
+  expect([count, ids, values], [60000, 17972970000, 17970000]);
+}
+
 async function multi() {
   const results = await rows("select 1; select repeat('x', 100000); select 3");
   expect(results.map((result) => result[0][0]), [1, "x".repeat(100000), 3]);
@@ -127,13 +161,16 @@ async function step(name, body, ...parameters) {
 let connection;
 async function main() {
   connection = await connect();
+  await session();
   await step("types", types);
+  await step("every_type", everyType);
   await step("blob_3_mib", large, 3 << 20);
-  await step("blob_17_mib", large, 17 << 20);
+  await step("blob_20_mb", large, 20000000);
   await step("prepared", prepared);
   await step("transaction", transaction);
   await step("error", error);
   await step("rows_600", rows600);
+  await step("stream", stream);
   await step("multi", multi);
   const keeper = connection;
   connection = await connect(env.DB_FRESH_USER);

@@ -8,6 +8,7 @@ function connect(string $user): mysqli
 {
     $connection = mysqli_init();
     $flags = getenv("DB_COMPRESS") === "1" ? MYSQLI_CLIENT_COMPRESS : 0;
+    $flags |= getenv("DB_TLS") === "1" ? MYSQLI_CLIENT_SSL | MYSQLI_CLIENT_SSL_DONT_VERIFY_SERVER_CERT : 0;
     $connection->real_connect(getenv("DB_HOST"), $user, getenv("DB_PASSWORD"), getenv("DB_NAME"), (int) getenv("DB_PORT"), null, $flags);
     $connection->set_charset("utf8mb4");
     return $connection;
@@ -49,6 +50,26 @@ function types(): void
     $statement = $connection->prepare("select i, cast(u as char), cast(d as char), f, s, b, cast(t as char), n from {$table}_types");
     $statement->execute();
     expect($statement->get_result()->fetch_row(), $row);
+}
+
+function everyType(): void
+{
+    global $connection, $table;
+    $connection->query("create table {$table}_every (" . getenv("DB_COLUMNS") . ")");
+    $connection->query("insert into {$table}_every values " . getenv("DB_VALUES"));
+    $choose = "select * from {$table}_every order by id";
+    $text = $connection->query($choose)->fetch_all();
+    $statement = $connection->prepare($choose);
+    $statement->execute();
+    foreach ([...$text, ...$statement->get_result()->fetch_all()] as $row) {
+        echo "row ", rawurlencode(var_export($row, true)), "\n";
+    }
+}
+
+function status(string $name): string
+{
+    global $connection;
+    return $connection->query("show session status like '$name'")->fetch_row()[1];
 }
 
 function large(int $length): void
@@ -114,6 +135,21 @@ function rows600(): void
     expect($connection->query("select id, v from {$table}_rows order by id")->fetch_all(), $wanted);
 }
 
+function stream(): void
+{
+    global $connection, $table;
+    $connection->real_query("select a.id * 1000 + b.id, a.v from {$table}_rows a join {$table}_rows b where b.id < 100");
+    $count = $ids = $values = 0;
+    foreach ($connection->use_result() as $row) {
+        [$id, $v] = array_values($row);
+        expect(strlen($v), 100);
+        $count += 1;
+        $ids += (int) $id;
+        $values += (int) $v;
+    }
+    expect([$count, $ids, $values], [60000, 17972970000, 17970000]);
+}
+
 function multi(): void
 {
     global $connection;
@@ -138,13 +174,16 @@ function step(string $name, callable $body, ...$arguments): void
 
 try {
     $connection = connect(getenv("DB_USER"));
+    echo "session ", status("compression"), " ", status("ssl_version"), "\n";
     step("types", "types");
+    step("every_type", "everyType");
     step("blob_3_mib", "large", 3 << 20);
-    step("blob_17_mib", "large", 17 << 20);
+    step("blob_20_mb", "large", 20000000);
     step("prepared", "prepared");
     step("transaction", "transaction");
     step("error", "error");
     step("rows_600", "rows600");
+    step("stream", "stream");
     step("multi", "multi");
     $keeper = $connection;
     $connection = connect(getenv("DB_FRESH_USER"));
