@@ -394,7 +394,11 @@ impl Conversation {
         };
         if !std::mem::replace(&mut oldest.reply_begun, true) {
             self.client_send = oldest.reply_ids;
-        } else if !std::mem::take(&mut self.server_turn_begins) {
+        } else if !std::mem::take(&mut self.server_turn_begins)
+            && (oldest.reply != Reply::First || !self.client_framed)
+        {
+            // On a framed leg a further result begins like a reply, as a server's flush before it would make it:
+            // mysql_async takes its packets for out of order otherwise.
             return false;
         }
         self.server_turn_begins = false;
