@@ -34,6 +34,11 @@ fn main() -> ExitCode {
     let is_chosen =
         |driver: &&Driver| chosen.as_ref().is_none_or(|list| list.split(',').any(|name| name == driver.name));
     let chosen_drivers: Vec<&Driver> = catalog::ALL.into_iter().filter(is_chosen).collect();
+    assert!(
+        !chosen_drivers.is_empty(),
+        "WIREPRESS_DRIVERS names no driver; there are {}",
+        catalog::ALL.map(|driver| driver.name).join(", ")
+    );
     let mut jobs = VecDeque::new();
     for &driver in &chosen_drivers {
         if program(driver).is_ok() {
