@@ -133,8 +133,8 @@ pub(crate) const GO: Driver = Driver {
     title: "go-sql-driver/mysql",
     compression: Some("compress=true"),
     tls: "tls=skip-verify",
-    note: KEY,
-    known_warning: None,
+    note: "Warns of unexpected sequence numbers between results when compressed, directly as well.",
+    known_warning: Some("unexpected sequence nr"),
 };
 pub(crate) const CONNECTOR_J: Driver = Driver {
     name: "connector-j",
