@@ -239,12 +239,13 @@ fn a_killed_connection_ends_and_a_killed_query_stops() {
         std::thread::yield_now();
     }
     // The statement may not have reached SQLite yet: ask until it has ended.
-    let stopped = std::thread::spawn(move || busy.results(false).unwrap_err().code);
+    // The connection comes back with the answer: closed, it could not be killed any more.
+    let stopped = std::thread::spawn(move || (busy.results(false).unwrap_err().code, busy));
     while !stopped.is_finished() {
         killer.query(&format!("kill query {id}")).unwrap();
         std::thread::yield_now();
     }
-    assert_eq!(stopped.join().unwrap(), 1317);
+    assert_eq!(stopped.join().unwrap().0, 1317);
     assert_eq!(killer.error("kill 999999"), 1094);
 }
 
