@@ -130,7 +130,7 @@ fn mariadb_11_8() -> Option<&'static RealServer> {
 }
 
 /// Whether MariaDB 11.8 was fetched; if not, the test is listed as not run.
-fn has_mariadb_11_8() -> bool {
+pub(super) fn has_mariadb_11_8() -> bool {
     let is_missing = Install::find().is_ok_and(|install| install.program("mariadbd-11.8").is_err());
     if is_missing {
         skip("want of MariaDB 11.8 (scripts/fetch-servers --all)");
