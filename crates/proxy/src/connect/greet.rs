@@ -39,7 +39,8 @@ impl Handshake {
         Ok(())
     }
 
-    /// The server's greeting, parsed and as it came, behind the PROXY headers that are due on either leg.
+    /// The server's greeting, parsed and as it came, behind the PROXY headers that are due on either leg. A refusal is
+    /// passed on.
     pub(super) async fn greet(
         &mut self,
         config: &ListenerConfig,
@@ -55,15 +56,6 @@ impl Handshake {
         // Not given up when the client leaves: the server may have accepted, and would count a handshake that is not
         // ended.
         let dialled = Leg::dial(&config.server, config.dial_timeout, config.tcp_user_timeout).await;
-        self.greet_by(dialled, config).await
-    }
-
-    /// Tells the server whose connection it is, and reads its first packet. A refusal is passed on.
-    async fn greet_by(
-        &mut self,
-        dialled: std::io::Result<Leg>,
-        config: &ListenerConfig,
-    ) -> Result<(Greeting, Zeroizing<Vec<u8>>), SessionError> {
         let leg = dialled.map_err(|error| on(Side::Server, Phase::Dial)(error.into()))?;
         self.phase = Phase::Greeting;
         let server = self.server.insert(Channel::new(leg, greeting::foreign_protocol));
