@@ -49,7 +49,7 @@ fn is_usage(error: &anyhow::Error) -> bool {
     error.is::<bench::demo::ServerUrlFault>()
         || error.is::<proxy_command::BadConfig>()
         || error.is::<proxy::TlsError>()
-        || matches!(error.downcast_ref(), Some(proxy::StartError::Tls(_)))
+        || matches!(error.downcast_ref(), Some(proxy::StartError::File(_)))
 }
 
 /// EX_USAGE of sysexits.h.

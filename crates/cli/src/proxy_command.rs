@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use proxy::{Address, Config, Handover, Inheritance, ListenerConfig, Proxy};
+use proxy::{Address, Config, Handover, Inheritance, Inherited, ListenerConfig, Proxy, RoutingStrategy};
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{CheckConfigArgs, ProxyArgs};
@@ -30,11 +30,11 @@ impl std::error::Error for BadConfig {}
 
 /// Serves until told to end.
 pub(crate) fn run(args: ProxyArgs) -> anyhow::Result<()> {
-    let (config, process) = settings(args.clone()).map_err(BadConfig)?;
+    let (config, mut process) = settings(args.clone()).map_err(BadConfig)?;
     let set_log_level = start_log(process.log_level());
     proxy::raise_open_files_limit();
     describe(&config, &process);
-    let servers: Vec<Address> = config.listeners.iter().map(|listener| listener.server.clone()).collect();
+    let servers: Vec<String> = config.listeners.iter().map(|listener| listed(&listener.servers)).collect();
 
     let mut inheritance = match &process.handover {
         Some(path) => Inheritance::ask_for(path)
@@ -59,7 +59,7 @@ pub(crate) fn run(args: ProxyArgs) -> anyhow::Result<()> {
     let mut is_handed_over = false;
     loop {
         match words.next() {
-            Word::Reload => match reload(&mut proxy, &args, &set_log_level) {
+            Word::Reload => match reload(&mut proxy, &args, &mut process, &set_log_level) {
                 Ok(()) => tracing::info!("the configuration was read again"),
                 Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
             },
@@ -96,7 +96,7 @@ pub(crate) fn check(args: &CheckConfigArgs) -> anyhow::Result<()> {
     let config = config.map_err(BadConfig)?;
     proxy::check(&config)?;
     for listener in &config.listeners {
-        drop(writeln!(std::io::stdout(), "{} -> {}: fine", listener.listen, listener.server));
+        drop(writeln!(std::io::stdout(), "{} -> {}: fine", listener.listen, listed(&listener.servers)));
     }
     Ok(())
 }
@@ -129,8 +129,19 @@ fn checked(config: Config) -> anyhow::Result<Config> {
         if !any_port && config.listeners.iter().take(index).any(is_same) {
             bail!("two listeners have the address {}", listener.listen);
         }
+        let servers = &listener.servers;
+        let again = servers.iter().enumerate().find(|(index, server)| {
+            servers.iter().take(*index).any(|earlier| earlier == *server)
+        });
+        if let Some((_, server)) = again {
+            bail!("{}: the server {server} is listed twice", listener.listen);
+        }
     }
     Ok(config)
+}
+
+fn listed(servers: &[Address]) -> String {
+    servers.iter().map(Address::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// What is served, and every limit.
@@ -158,22 +169,39 @@ fn describe_listener(listener: &ListenerConfig) {
         listener.listen,
         listener.permitted,
         listener.zstd_level_max,
-        listener.server,
+        listed(&listener.servers),
         wishes.join(","),
         listener.zstd_level,
         listener.server_tls.mode().name(),
     );
     tracing::info!(
-        "{}: limits: login {} bytes per packet and {} s, dial {} s, silence within a packet {} s, between commands {}, \
+        "{}: limits: login {} bytes per packet and {} s, connect {} s, silence within a packet {} s, between commands {}, \
          unacknowledged {} s",
         listener.listen,
         proxy::LOGIN_LEN_MAX,
         listener.login_timeout.as_secs(),
-        listener.dial_timeout.as_secs(),
+        listener.connect_timeout.as_secs(),
         listener.net_read_timeout.as_secs(),
         listener.idle_timeout.map_or_else(|| "no limit".to_owned(), |limit| format!("{} s", limit.as_secs())),
         listener.tcp_user_timeout.as_secs(),
     );
+    let check = &listener.health_check;
+    if let Some(interval) = check.interval.filter(|_| check.is_needed(listener.servers.len())) {
+        tracing::info!(
+            "{}: servers are checked every {} s, within {} s, {}; new sessions go to {}",
+            listener.listen,
+            interval.as_secs(),
+            check.timeout.as_secs(),
+            match &check.monitor {
+                Some(monitor) => format!("as '{}'", monitor.user),
+                None => "without an account".to_owned(),
+            },
+            match listener.routing_strategy {
+                RoutingStrategy::FirstAvailable => "the first that is up",
+                RoutingStrategy::LeastConnections => "the one with the least connections",
+            },
+        );
+    }
     if tls == "off" && matches!(listener.listen, Address::Tcp { .. }) {
         tracing::warn!(
             "{}: no certificate is given, so TLS is taken out of the server's greeting. Clients of MySQL 8 and 9 may \
@@ -199,16 +227,25 @@ fn start_log(level: tracing::Level) -> SetLogLevel {
 }
 
 /// Reads arguments and file again: all of it holds, or nothing.
-fn reload(proxy: &mut Proxy, args: &ProxyArgs, set_log_level: &SetLogLevel) -> anyhow::Result<()> {
-    let (config, process) = settings(args.clone())?;
+fn reload(
+    proxy: &mut Proxy,
+    args: &ProxyArgs,
+    process: &mut ProcessSettings,
+    set_log_level: &SetLogLevel,
+) -> anyhow::Result<()> {
+    let (config, changed) = settings(args.clone())?;
+    if changed.handover != process.handover {
+        bail!("the path of the handover can't change while the proxy runs; restart it");
+    }
     proxy.reload(config.clone())?;
+    *process = changed;
     set_log_level(process.log_level())?;
-    describe(&config, &process);
+    describe(&config, process);
     Ok(())
 }
 
 /// Listening sockets that systemd has opened, for the listeners in their order.
-fn activated_sockets(config: &Config) -> anyhow::Result<Vec<(Address, OwnedFd)>> {
+fn activated_sockets(config: &Config) -> anyhow::Result<Vec<Inherited>> {
     let mut from_systemd = listenfd::ListenFd::from_env();
     if from_systemd.len() > config.listeners.len() {
         bail!(
@@ -223,7 +260,8 @@ fn activated_sockets(config: &Config) -> anyhow::Result<Vec<(Address, OwnedFd)>>
             Address::Tcp { .. } => from_systemd.take_tcp_listener(index)?.map(OwnedFd::from),
             Address::Unix(_) => from_systemd.take_unix_listener(index)?.map(OwnedFd::from),
         };
-        sockets.extend(socket.map(|socket| (listener.listen.clone(), socket)));
+        let address = listener.listen.clone();
+        sockets.extend(socket.map(|socket| Inherited { address, socket, is_ours: false }));
     }
     Ok(sockets)
 }

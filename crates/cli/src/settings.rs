@@ -12,8 +12,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use codec::{Algorithm, AlgorithmSet, ZlibLevel, ZstdLevel};
 use proxy::{
-    Address, Config, Fingerprint, ListenerConfig, ListenerTls, Network, SendProxy, SslMode, TlsMode,
-    make_self_signed,
+    Address, Config, Fingerprint, ListenerConfig, ListenerTls, Monitor, Network, RoutingStrategy, SendProxy,
+    SslMode, TlsMode, make_self_signed,
 };
 use serde::{Deserialize, Deserializer};
 
@@ -21,7 +21,7 @@ use serde::{Deserialize, Deserializer};
 #[derive(Debug, Clone, Default, PartialEq, clap::Args, Deserialize)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub(crate) struct ProcessSettings {
-    /// Threads that serve sessions [default: one per available CPU].
+    /// Threads that serve sessions [default: one per CPU that this process may use, by affinity and cgroup quota].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) workers: Option<u16>,
     /// Connections at most; more are refused with MySQL's error 1040 [default: what the limit of open files allows].
@@ -54,10 +54,30 @@ pub(crate) struct ListenerSettings {
     #[arg(long, value_name = "ADDR")]
     #[serde(deserialize_with = "parsed")]
     pub(crate) listen: Option<Address>,
-    /// The MySQL or MariaDB server; a name is looked up anew for each connection.
-    #[arg(long, value_name = "ADDR")]
-    #[serde(deserialize_with = "parsed")]
-    pub(crate) server: Option<Address>,
+    /// The MySQL or MariaDB server, or several that hold the same data; a name is looked up anew for each connection.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[serde(deserialize_with = "list")]
+    pub(crate) server: Option<Vec<Address>>,
+    /// Which of several servers a new session is given: the first that is up, or the one with the least connections
+    /// [default: first-available].
+    #[arg(long, value_name = "STRATEGY", value_enum)]
+    pub(crate) routing_strategy: Option<StrategyWish>,
+    /// Seconds between two checks of each of several servers, 0 for no checks: a server that doesn't greet three times
+    /// in a row gets no new sessions until it has greeted twice [default: 2].
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) health_check_interval: Option<u64>,
+    /// Seconds that such a check may take [default: 3].
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) health_check_timeout: Option<u64>,
+    /// An account by which checks also find out whether a Galera node is Synced and a replica's threads run.
+    #[arg(long, value_name = "NAME", requires = "monitor_password_file")]
+    pub(crate) monitor_user: Option<String>,
+    /// A file whose first line is the password of --monitor-user.
+    #[arg(long, value_name = "FILE", requires = "monitor_user")]
+    pub(crate) monitor_password_file: Option<PathBuf>,
+    /// Seconds for a server to accept a connection, for each address of its name [default: 10].
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) connect_timeout: Option<u64>,
 
     /// Peers that must begin with a PROXY protocol header, version 1 or 2, and are believed: addresses, prefixes
     /// such as 10.0.0.0/8, or unix [default: nobody].
@@ -167,6 +187,16 @@ pub(crate) enum TlsWish {
     Required,
 }
 
+/// `--routing-strategy`.
+#[derive(Debug, Clone, Copy, PartialEq, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum StrategyWish {
+    /// The first in the list that is up.
+    FirstAvailable,
+    /// The one with the fewest sessions of this proxy.
+    LeastConnections,
+}
+
 /// `--send-proxy`.
 #[derive(Debug, Clone, Copy, PartialEq, clap::ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -254,7 +284,8 @@ impl ListenerSettings {
             ($($field:ident),* $(,)?) => { Self { $($field: over.$field.or(self.$field)),* } };
         }
         either! {
-            listen, server, proxy_protocol_from, send_proxy, protocol_compression_algorithms, compression_algorithms, zstd_compression_level,
+            listen, server, routing_strategy, health_check_interval, health_check_timeout, monitor_user,
+            monitor_password_file, connect_timeout, proxy_protocol_from, send_proxy, protocol_compression_algorithms, compression_algorithms, zstd_compression_level,
             zstd_compression_level_max, zlib_compression_level, tls, tls_cert, tls_key, tls_self_signed,
             tls_client_ca, ssl_mode, ssl_ca, ssl_cert, ssl_key, ssl_fp, login_timeout, net_read_timeout, idle_timeout, tcp_user_timeout,
         }
@@ -264,8 +295,19 @@ impl ListenerSettings {
     pub(crate) fn config(self) -> anyhow::Result<ListenerConfig> {
         let tls = self.listener_tls()?;
         let listen = self.listen.context("--listen is missing: where clients connect")?;
-        let server = self.server.context("--server is missing: the MySQL or MariaDB server")?;
-        let mut config = ListenerConfig::new(listen, server);
+        let servers = self.server.context("--server is missing: the MySQL or MariaDB server")?;
+        let first = servers.first().context("--server is empty: name the MySQL or MariaDB server")?.clone();
+        let mut config = ListenerConfig::new(listen, first);
+        config.servers = servers;
+        config.routing_strategy = match self.routing_strategy {
+            Some(StrategyWish::LeastConnections) => RoutingStrategy::LeastConnections,
+            Some(StrategyWish::FirstAvailable) | None => RoutingStrategy::FirstAvailable,
+        };
+        config.health_check.monitor = match (self.monitor_user, self.monitor_password_file) {
+            (Some(user), Some(password_file)) => Some(Monitor { user, password_file }),
+            (None, None) => None,
+            _ => bail!("monitor-user and monitor-password-file go together"),
+        };
         config.tls = tls;
         config.send_proxy = self.send_proxy.map(|version| match version {
             SendProxyWish::V1 => SendProxy::V1,
@@ -287,10 +329,21 @@ impl ListenerSettings {
             zstd_level = self.zstd_compression_level;
             zstd_level_max = self.zstd_compression_level_max;
             zlib_level = self.zlib_compression_level;
+            connect_timeout = self.connect_timeout.map(seconds);
             login_timeout = self.login_timeout.map(seconds);
             net_read_timeout = self.net_read_timeout.map(seconds);
             idle_timeout = self.idle_timeout.map(|limit| (limit > 0).then(|| seconds(limit)));
             tcp_user_timeout = self.tcp_user_timeout.map(seconds);
+        }
+        let check = &mut config.health_check;
+        if let Some(interval) = self.health_check_interval {
+            check.interval = (interval > 0).then(|| seconds(interval));
+        }
+        if let Some(limit) = self.health_check_timeout {
+            check.timeout = seconds(limit);
+        }
+        if check.interval.is_none() && check.monitor.is_some() {
+            bail!("monitor-user needs health checks; leave health-check-interval = 0 out");
         }
         Ok(config)
     }

@@ -30,6 +30,11 @@ impl Admission {
         self.by_address_max.store(by_address_max, Ordering::Relaxed);
     }
 
+    /// Connections that are open, those included that wait for a worker.
+    pub(crate) fn open(&self) -> usize {
+        self.open.load(Ordering::Acquire)
+    }
+
     /// One more connection, if there may be one.
     pub(crate) fn admit(self: &Arc<Self>) -> Option<Permit> {
         let open_max = self.open_max.load(Ordering::Relaxed);

@@ -2,6 +2,7 @@
 //!
 //! Not here: command-line arguments (crate `cli`), limits of the protocol itself (`wire::limits`).
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use codec::{Algorithm, AlgorithmSet, ZlibLevel, ZstdLevel};
@@ -14,7 +15,8 @@ use crate::{Address, Network};
 pub struct Config {
     /// At least one.
     pub listeners: Vec<ListenerConfig>,
-    /// `--workers`: threads that serve sessions.
+    /// `--workers`: threads that serve sessions. By default one per CPU that this process may use: affinity and cgroup
+    /// quotas count.
     pub workers: usize,
     /// `--connections-max`; `None`: what the limit of open files allows.
     pub connections_max: Option<usize>,
@@ -33,13 +35,61 @@ pub enum SendProxy {
     V2,
 }
 
+/// `--routing-strategy`: which of several servers a new session is given. The names are MySQL Router's, but for the
+/// second.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RoutingStrategy {
+    /// The first in the list that is up.
+    #[default]
+    FirstAvailable,
+    /// The one with the fewest sessions of this proxy; equals take turns.
+    LeastConnections,
+}
+
+/// How servers are looked after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HealthCheck {
+    /// `--health-check-interval`: pause between two checks of a server; `None` for none at all.
+    pub interval: Option<Duration>,
+    /// `--health-check-timeout`: longest time that a check may take.
+    pub timeout: Duration,
+    /// Who asks the servers about themselves; without, they only have to greet.
+    pub monitor: Option<Monitor>,
+}
+
+/// The monitor account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Monitor {
+    /// `--monitor-user`.
+    pub user: String,
+    /// `--monitor-password-file`: its first line is the password.
+    pub password_file: PathBuf,
+}
+
+impl Default for HealthCheck {
+    fn default() -> Self {
+        Self { interval: Some(Duration::from_secs(2)), timeout: Duration::from_secs(3), monitor: None }
+    }
+}
+
+impl HealthCheck {
+    /// Whether checks would change anything: a single server is found to be down by whoever dials it.
+    pub fn is_needed(&self, servers: usize) -> bool {
+        self.interval.is_some() && (servers > 1 || self.monitor.is_some())
+    }
+}
+
 /// Settings of one listener and of what lies behind it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListenerConfig {
     /// Where clients connect.
     pub listen: Address,
-    /// Where the server is.
-    pub server: Address,
+    /// Where the servers are; at least one.
+    pub servers: Vec<Address>,
+    /// Which of them a session is given.
+    pub routing_strategy: RoutingStrategy,
+    /// How they are looked after.
+    pub health_check: HealthCheck,
     /// The client leg's TLS; `None` means that it isn't offered.
     pub tls: Option<ListenerTls>,
     /// The server leg's TLS.
@@ -63,8 +113,8 @@ pub struct ListenerConfig {
     pub login_timeout: Duration,
     /// Longest silence in the middle of a client's packet or frame, as MySQL's `net_read_timeout`.
     pub net_read_timeout: Duration,
-    /// Longest wait for the server's socket to accept, for each of its addresses.
-    pub dial_timeout: Duration,
+    /// `--connect-timeout`: longest wait for the server's socket to accept, for each of its addresses.
+    pub connect_timeout: Duration,
     /// `--idle-timeout`: longest silence between two commands; `None` for no limit.
     pub idle_timeout: Option<Duration>,
     /// `--tcp-user-timeout`: how long sent bytes may stay unacknowledged before a peer counts as dead.
@@ -76,7 +126,9 @@ impl ListenerConfig {
     pub fn new(listen: Address, server: Address) -> Self {
         Self {
             listen,
-            server,
+            servers: vec![server],
+            routing_strategy: RoutingStrategy::default(),
+            health_check: HealthCheck::default(),
             tls: None,
             server_tls: ServerTls::default(),
             proxy_protocol_from: Vec::new(),
@@ -88,7 +140,7 @@ impl ListenerConfig {
             zlib_level: ZlibLevel::DEFAULT,
             login_timeout: Duration::from_secs(8),
             net_read_timeout: Duration::from_secs(30),
-            dial_timeout: Duration::from_secs(10),
+            connect_timeout: Duration::from_secs(10),
             idle_timeout: None,
             tcp_user_timeout: Duration::from_secs(900),
         }

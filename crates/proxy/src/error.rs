@@ -43,6 +43,9 @@ impl Phase {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Cause {
+    /// No server may be used: why, for each.
+    #[error("all servers are down: {0}")]
+    AllServersDown(String),
     /// The budget of buffered bytes stayed exhausted until the deadline.
     #[error("no buffer memory became free in time")]
     BufferMemoryExhausted,
@@ -103,6 +106,7 @@ impl Cause {
     /// A short constant name, for the counter's label.
     pub const fn name(&self) -> &'static str {
         match self {
+            Self::AllServersDown(_) => "all_servers_down",
             Self::BufferMemoryExhausted => "buffer_memory_exhausted",
             Self::ClosedEarly => "closed_early",
             Self::CompressionNotOffered { .. } => "compression_not_offered",
@@ -159,8 +163,9 @@ pub struct SessionError {
 }
 
 impl SessionError {
-    /// The error that the client may see; `None` when it has been told already or is the one that left.
-    pub fn for_client(&self, server: &crate::Address) -> Option<ErrPacket> {
+    /// The error that the client may see, in which the server is called `server`; `None` when it has been told already
+    /// or is the one that left.
+    pub fn for_client(&self, server: &str) -> Option<ErrPacket> {
         let (code, sqlstate) = match (&self.cause, self.side) {
             (Cause::Refused(_) | Cause::ClosedEarly, Side::Client) | (Cause::Refused(_), Side::Server) => {
                 return None;
@@ -276,7 +281,6 @@ mod tests {
 
     #[test]
     fn no_error_has_a_number_that_belongs_to_clients() {
-        let server = "db:3306".parse().unwrap();
         let causes: [fn() -> Cause; 11] = [
             || Cause::BufferMemoryExhausted,
             || Cause::ClosedEarly,
@@ -296,7 +300,7 @@ mod tests {
             {
                 for cause in causes {
                     let error = SessionError { side, phase, cause: cause() };
-                    let code = error.for_client(&server).map_or(1, |told| told.code);
+                    let code = error.for_client("db:3306").map_or(1, |told| told.code);
                     assert!(
                         !(2000..3000).contains(&code) && !(5000..6000).contains(&code),
                         "{error}: {code}"

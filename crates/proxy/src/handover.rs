@@ -26,14 +26,14 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 
-use crate::listener::Listener;
+use crate::listener::{Inherited, Listener};
 use crate::{Address, Proxy};
 
 /// What a predecessor handed over.
 #[derive(Debug)]
 pub struct Inheritance {
     /// Listening sockets, by the addresses that they were asked for.
-    pub sockets: Vec<(Address, OwnedFd)>,
+    pub sockets: Vec<Inherited>,
     predecessor: UnixStream,
 }
 
@@ -70,7 +70,9 @@ impl Inheritance {
         if addresses.len() != sockets.len() {
             return Err(malformed("addresses and sockets don't match"));
         }
-        Ok(Some(Self { sockets: addresses.into_iter().zip(sockets).collect(), predecessor }))
+        let sockets = addresses.into_iter().zip(sockets);
+        let sockets = sockets.map(|(address, socket)| Inherited { address, socket, is_ours: true }).collect();
+        Ok(Some(Self { sockets, predecessor }))
     }
 
     /// Says that this process accepts: the predecessor drains. Take [`Self::sockets`] first.

@@ -29,17 +29,22 @@ mod networks;
 mod proxy;
 mod relay;
 mod route;
+mod servers;
 mod session;
 mod tls;
 mod worker;
 
 pub use address::{Address, BadAddress};
-pub use config::{Config, ListenerConfig, SendProxy, raise_open_files_limit};
+pub use config::{
+    Config, HealthCheck, ListenerConfig, Monitor, RoutingStrategy, SendProxy, raise_open_files_limit,
+};
 pub use counters::{Counters, FaultLabels, Traffic};
 pub use error::{Cause, Phase, SessionError};
 pub use handover::{Handover, Inheritance};
+pub use listener::Inherited;
 pub use networks::{BadNetwork, Network};
 pub use proxy::{Proxy, ReloadError, StartError, check};
+pub use route::FileError;
 pub use tls::{
     BadFingerprint, Fingerprint, ListenerTls, ServerTls, SslMode, TlsError, TlsMode, make_self_signed,
 };

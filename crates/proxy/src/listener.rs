@@ -8,7 +8,7 @@
 //! Not here: what a worker does with a socket (`session`), who starts and ends the threads (`proxy`).
 
 use std::io::{self, Write};
-use std::net::{Shutdown, SocketAddr};
+use std::net::{IpAddr, Shutdown, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -33,17 +33,33 @@ pub(crate) struct Listener {
     /// As configured: the port may be 0.
     asked: Address,
     route: Mutex<Arc<Route>>,
-    /// The socket file is another process's now.
+    /// The socket file is another process's: a successor's, or the service manager's.
     is_given_away: AtomicBool,
+}
+
+/// A listening socket that somebody else has bound.
+#[derive(Debug)]
+pub struct Inherited {
+    /// The address that it was asked for.
+    pub address: Address,
+    /// The socket.
+    pub socket: OwnedFd,
+    /// Whether its file, if it has one, is ours to remove: a predecessor's is, a service manager's is not.
+    pub is_ours: bool,
 }
 
 impl Listener {
     /// Binds, or takes a socket that somebody else has bound.
-    pub(crate) fn open(route: Arc<Route>, inherited: Option<OwnedFd>) -> io::Result<Self> {
+    pub(crate) fn open(route: Arc<Route>, inherited: Option<Inherited>) -> io::Result<Self> {
         let ListenerConfig { listen, tcp_user_timeout, .. } = &route.config;
         let asked = listen.clone();
+        let is_given_away = inherited.as_ref().is_some_and(|inherited| !inherited.is_ours);
         let socket = match (inherited, listen) {
-            (Some(fd), _) => Socket::from(fd),
+            (Some(inherited), _) => {
+                let socket = Socket::from(inherited.socket);
+                check_address(&socket, listen)?;
+                socket
+            }
             (None, Address::Unix(path)) => bind_unix(path)?,
             (None, Address::Tcp { host, port }) => bind_tcp(resolve(host, *port)?)?,
         };
@@ -52,7 +68,8 @@ impl Listener {
         if matches!(address, Address::Tcp { .. }) {
             leg::set_options(&socket, *tcp_user_timeout)?;
         }
-        Ok(Self { socket, address, asked, route: Mutex::new(route), is_given_away: AtomicBool::new(false) })
+        let is_given_away = AtomicBool::new(is_given_away);
+        Ok(Self { socket, address, asked, route: Mutex::new(route), is_given_away })
     }
 
     /// Where it listens.
@@ -76,6 +93,12 @@ impl Listener {
 
     /// New sessions go by `route` from now on.
     pub(crate) fn set_route(&self, route: Arc<Route>) {
+        // Sockets that are accepted from now on take it over.
+        if matches!(self.address, Address::Tcp { .. })
+            && let Err(error) = leg::set_options(&self.socket, route.config.tcp_user_timeout)
+        {
+            tracing::warn!(%error, "the listening socket keeps its options");
+        }
         *self.route.lock().unwrap_or_else(PoisonError::into_inner) = route;
     }
 
@@ -152,7 +175,7 @@ impl Listener {
 
 /// Tells a client that there is no room, at once, in the form before a greeting.
 fn refuse(socket: AcceptedSocket, error: &SessionError) {
-    let Some(mut told) = error.for_client(&NOWHERE) else { return };
+    let Some(mut told) = error.for_client("") else { return };
     told.sqlstate = None;
     let mut bytes = Vec::new();
     wire::packet::split(&told.build(), 0, &mut bytes);
@@ -165,6 +188,22 @@ fn refuse(socket: AcceptedSocket, error: &SessionError) {
             (&*stream).write_all(&bytes).and_then(|()| stream.shutdown(Shutdown::Write))
         }
     });
+}
+
+/// Whether an inherited socket is the one that was meant: the order of a service manager's sockets is easily wrong.
+fn check_address(socket: &Socket, asked: &Address) -> io::Result<()> {
+    let Some(actual) = address_of(&socket.local_addr()?) else { return Ok(()) };
+    let is_same = match (&actual, asked) {
+        (Address::Unix(actual), Address::Unix(asked)) => actual == asked,
+        (Address::Tcp { host: actual, port: bound }, Address::Tcp { host: asked, port }) => {
+            // A name is not looked up for this: its port tells enough.
+            let is_other_ip = asked.parse::<IpAddr>().is_ok_and(|asked| actual.parse() != Ok(asked));
+            !is_other_ip && (*port == 0 || port == bound)
+        }
+        _ => false,
+    };
+    let other = || io::Error::new(io::ErrorKind::InvalidInput, format!("the socket handed over is {actual}'s"));
+    is_same.then_some(()).ok_or_else(other)
 }
 
 fn bind_unix(path: &Path) -> io::Result<Socket> {
@@ -203,8 +242,6 @@ fn remove_stale_socket(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whose error it is does not matter to a client that is refused for want of room.
-static NOWHERE: Address = Address::Tcp { host: String::new(), port: 0 };
 /// As HAProxy and MySQL: bursts of reconnects after a failover are thousands.
 const BACKLOG: i32 = 4096;
 /// Between two tries to accept when the process has no file descriptor left.

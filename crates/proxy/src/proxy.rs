@@ -13,10 +13,11 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::admission::Admission;
 use crate::budget::Budget;
-use crate::listener::Listener;
-use crate::route::Route;
+use crate::listener::{Inherited, Listener};
+use crate::route::{FileError, Route};
+use crate::servers::Checks;
 use crate::worker::{Shared, WorkerHandle};
-use crate::{Address, Config, Counters, TlsError};
+use crate::{Address, Config, Counters};
 
 /// A running proxy. Dropping it ends its sessions.
 pub struct Proxy {
@@ -27,6 +28,7 @@ pub struct Proxy {
     wake: Arc<OwnedFd>,
     acceptors: Vec<JoinHandle<()>>,
     workers: Vec<JoinHandle<()>>,
+    checks: Option<Checks>,
 }
 
 /// Why a proxy did not start.
@@ -46,18 +48,18 @@ pub enum StartError {
     /// A thread can't be had.
     #[error("can't start a thread: {0}")]
     Thread(#[from] io::Error),
-    /// Certificates and keys can't be used.
+    /// A file that the settings name can't be used.
     #[error(transparent)]
-    Tls(#[from] TlsError),
+    File(#[from] FileError),
 }
 
 /// Why a running proxy keeps its settings.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReloadError {
-    /// Certificates and keys can't be used.
+    /// A file that the settings name can't be used.
     #[error(transparent)]
-    Tls(#[from] TlsError),
+    File(#[from] FileError),
     /// What a running process can't change.
     #[error("{0} can't change while the proxy runs; restart it")]
     Fixed(&'static str),
@@ -76,8 +78,8 @@ impl StartError {
 }
 
 /// Whether a proxy could start from `config`, as far as files tell.
-pub fn check(config: &Config) -> Result<(), TlsError> {
-    config.listeners.iter().try_for_each(|listener| Route::new(listener.clone()).map(drop))
+pub fn check(config: &Config) -> Result<(), FileError> {
+    config.listeners.iter().try_for_each(|listener| Route::new(listener.clone(), None).map(drop))
 }
 
 impl Proxy {
@@ -89,16 +91,16 @@ impl Proxy {
     /// Starts with listening sockets that somebody else has bound, by the addresses that they were asked for.
     pub fn start_with(
         config: impl Into<Config>,
-        mut inherited: Vec<(Address, OwnedFd)>,
+        mut inherited: Vec<Inherited>,
     ) -> Result<Self, StartError> {
         let config = config.into();
         let mut listeners = Vec::new();
         for listener in &config.listeners {
             let asked = &listener.listen;
-            let route = Arc::new(Route::new(listener.clone())?);
-            let index = inherited.iter().position(|(address, _)| address == asked);
-            let fd = index.map(|index| inherited.swap_remove(index).1);
-            let opened = Listener::open(route, fd).map_err(|error| StartError::listen(asked, error))?;
+            let route = Arc::new(Route::new(listener.clone(), None)?);
+            let index = inherited.iter().position(|inherited| inherited.address == *asked);
+            let socket = index.map(|index| inherited.swap_remove(index));
+            let opened = Listener::open(route, socket).map_err(|error| StartError::listen(asked, error))?;
             listeners.push(Arc::new(opened));
         }
         let shared = Arc::new(Shared {
@@ -111,9 +113,18 @@ impl Proxy {
         });
         shared.admission.set(config.connections_max(), config.connections_per_address_max);
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(io::Error::from)?);
-        let mut proxy = Self { listeners, shared, config, wake, acceptors: Vec::new(), workers: Vec::new() };
+        let (acceptors, workers) = (Vec::new(), Vec::new());
+        let mut proxy = Self { listeners, shared, config, wake, acceptors, workers, checks: None };
+        proxy.start_checks()?;
         proxy.start_threads()?;
         Ok(proxy)
+    }
+
+    /// Looks after the servers of today's routes, and no longer after those of earlier ones.
+    fn start_checks(&mut self) -> io::Result<()> {
+        self.checks = None;
+        self.checks = Checks::start(self.listeners.iter().map(|listener| listener.route()).collect())?;
+        Ok(())
     }
 
     fn start_threads(&mut self) -> io::Result<()> {
@@ -146,6 +157,11 @@ impl Proxy {
         self.listeners.iter().map(|listener| listener.address())
     }
 
+    /// Servers that get no new sessions, and why.
+    pub fn servers_down(&self) -> Vec<(Address, String)> {
+        self.listeners.iter().flat_map(|listener| listener.route().servers.down()).collect()
+    }
+
     /// What it has counted.
     pub fn counters(&self) -> &Arc<Counters> {
         &self.shared.counters
@@ -167,10 +183,15 @@ impl Proxy {
         if config.buffer_memory_max != self.config.buffer_memory_max {
             return Err(ReloadError::Fixed("the buffer memory"));
         }
-        let routes = config.listeners.iter().map(|listener| Route::new(listener.clone()).map(Arc::new));
+        let routes = config.listeners.iter().zip(&self.listeners).map(|(config, listener)| {
+            Route::new(config.clone(), Some(&listener.route())).map(Arc::new)
+        });
         let routes = routes.collect::<Result<Vec<_>, _>>()?;
         for (listener, route) in self.listeners.iter().zip(routes) {
             listener.set_route(route);
+        }
+        if let Err(error) = self.start_checks() {
+            tracing::error!(%error, "the health checks could not be started; servers count as up");
         }
         self.shared.admission.set(config.connections_max(), config.connections_per_address_max);
         self.config = config;
@@ -191,7 +212,8 @@ impl Proxy {
         self.listeners.clear();
         let deadline = Instant::now() + limit;
         let counters = Arc::clone(&self.shared.counters);
-        while counters.sessions_open() > 0 && Instant::now() < deadline && !hurry.load(Ordering::Relaxed) {
+        // Permits, not sessions: a connection that was accepted may still wait for its worker.
+        while self.shared.admission.open() > 0 && Instant::now() < deadline && !hurry.load(Ordering::Relaxed) {
             std::thread::sleep(DRAIN_LOOK);
         }
         let left = counters.sessions_open();
@@ -206,6 +228,7 @@ impl Proxy {
 
     fn end(&mut self) {
         self.shared.ending.stop();
+        self.checks = None;
         self.join_acceptors();
         for worker in self.workers.drain(..) {
             if worker.join().is_err() {

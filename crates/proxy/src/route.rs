@@ -1,32 +1,62 @@
-//! From one listener to its server: the settings in force, with their certificates.
+//! From one listener to its servers: the settings in force, with their certificates.
 //!
 //! Not here: sockets (`listener`), what the settings mean (`config`).
 
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, ServerConfig};
 use wire::Capabilities;
 
+use crate::servers::{Account, Servers};
 use crate::tls::{Reloading, SslMode, TlsError, TlsMode};
-use crate::{Address, Cause, ListenerConfig};
+use crate::{Address, Cause, ListenerConfig, Monitor};
+
+/// Why a file that the settings name can't be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// Certificates and keys.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The monitor account's password.
+    #[error("can't read the monitor account's password from '{}': {error}; its first line must be the password", path.display())]
+    MonitorPassword {
+        /// `--monitor-password-file`.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
 
 /// What a session needs to know of the listener that it came by.
 pub(crate) struct Route {
     pub(crate) config: ListenerConfig,
+    pub(crate) servers: Servers,
+    /// Who asks the servers about themselves.
+    pub(crate) monitor: Option<Account>,
     tls: Option<Reloading<ServerConfig>>,
     server_tls: Option<Reloading<ClientConfig>>,
 }
 
 impl Route {
-    /// Reads the certificates.
-    pub(crate) fn new(config: ListenerConfig) -> Result<Self, TlsError> {
+    /// Reads certificates and passwords. Keeps what `previous` knew of servers that stay.
+    pub(crate) fn new(config: ListenerConfig, previous: Option<&Self>) -> Result<Self, FileError> {
         let tls = match &config.tls {
             Some(tls) if tls.mode != TlsMode::Off => Some(tls.load()?),
             _ => None,
         };
         let server_tls = config.server_tls.load()?;
-        Ok(Self { config, tls, server_tls })
+        let monitor = match &config.health_check.monitor {
+            Some(Monitor { user, password_file: path }) => Some(Account::read(user, path).map_err(|error| {
+                FileError::MonitorPassword { path: path.clone(), error }
+            })?),
+            None => None,
+        };
+        let servers = Servers::new(&config, previous.map(|previous| &previous.servers));
+        Ok(Self { config, servers, monitor, tls, server_tls })
     }
 
     /// The client leg's TLS, if it is offered.
@@ -39,13 +69,17 @@ impl Route {
         self.config.tls.as_ref().is_some_and(|tls| tls.mode == TlsMode::Required)
     }
 
-    /// The server leg's TLS, if it is to be used with a server that `offers` these capabilities.
+    /// The server leg's TLS, if it is to be used with a server at `address` that `offers` these capabilities.
     ///
     /// Errors: `TlsNotOffered` where it must be used.
-    pub(crate) fn server_tls(&self, offers: Capabilities) -> Result<Option<Arc<ClientConfig>>, Cause> {
+    pub(crate) fn server_tls(
+        &self,
+        address: &Address,
+        offers: Capabilities,
+    ) -> Result<Option<Arc<ClientConfig>>, Cause> {
         let Some(config) = &self.server_tls else { return Ok(None) };
         let preferred = self.config.server_tls.mode() == SslMode::Preferred;
-        if preferred && matches!(self.config.server, Address::Unix(_)) {
+        if preferred && matches!(address, Address::Unix(_)) {
             return Ok(None);
         }
         match offers.contains(Capabilities::SSL) {
@@ -55,13 +89,13 @@ impl Route {
         }
     }
 
-    /// The name that the server's certificate must have, where names are checked.
-    pub(crate) fn server_name(&self) -> Result<ServerName<'static>, Cause> {
-        let host = match &self.config.server {
+    /// The name that the certificate of the server at `address` must have, where names are checked.
+    pub(crate) fn server_name(&self, address: &Address) -> Result<ServerName<'static>, Cause> {
+        let host = match address {
             Address::Tcp { host, .. } if self.config.server_tls.mode() == SslMode::VerifyIdentity => host,
             _ => "localhost",
         };
         ServerName::try_from(host.to_owned())
-            .map_err(|error| Cause::Tls(std::io::Error::new(std::io::ErrorKind::InvalidInput, error)))
+            .map_err(|error| Cause::Tls(io::Error::new(io::ErrorKind::InvalidInput, error)))
     }
 }

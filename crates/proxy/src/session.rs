@@ -39,6 +39,8 @@ pub(crate) async fn serve(accepted: Accepted, worker: &Worker) {
 struct Session {
     /// The client's address.
     client: String,
+    /// The server's address; all of them before one was found.
+    server: String,
     /// The server's id of the connection.
     connection_id: u32,
     client_algorithm: &'static str,
@@ -66,15 +68,20 @@ impl Session {
         let connected = ending.unless_stopped(handshake.run(route, &worker.shared)).await;
         self.client = handshake.client_address.to_string();
         let _address_permit = handshake.address_permit.take();
+        let chosen = handshake.chosen.take();
+        self.server = match &chosen {
+            Some(chosen) => chosen.address().to_string(),
+            None => route.servers.to_string(),
+        };
         let legs = match connected {
             Some(Ok(agreement)) => handshake.into_authenticated(agreement),
             Some(Err(error)) => {
                 self.was_a_look = handshake.is_a_look(&error);
-                handshake.refuse(error.for_client(&route.config.server), error.side).await;
+                handshake.refuse(error.for_client(&self.server), error.side).await;
                 return Err(error);
             }
             None => {
-                let told = stopped(handshake.phase).for_client(&route.config.server);
+                let told = stopped(handshake.phase).for_client(&self.server);
                 handshake.refuse(told, wire::Side::Client).await;
                 return Ok(());
             }
@@ -89,8 +96,8 @@ impl Session {
         let ended = ending.unless_stopped(relay.run()).await;
         let error = match &ended {
             Some(Ok(End::Closed)) => None,
-            Some(Err(error)) => error.for_client(&route.config.server),
-            Some(Ok(End::Drained)) | None => stopped(Phase::Command).for_client(&route.config.server),
+            Some(Err(error)) => error.for_client(&self.server),
+            Some(Ok(End::Drained)) | None => stopped(Phase::Command).for_client(&self.server),
         };
         if let Some(error) = error
             && let Err(untold) = relay.tell_client(&error).await
@@ -109,6 +116,7 @@ impl Session {
             ($level:ident, $($more:tt)*) => {
                 tracing::$level!(
                     client = self.client,
+                    server = self.server,
                     connection_id = self.connection_id,
                     client_algorithm = self.client_algorithm,
                     server_algorithm = self.server_algorithm,

@@ -9,6 +9,12 @@ pub enum Fault {
     /// An authentication packet came when none was due, or of the wrong shape.
     #[error("unexpected packet during authentication: {0}")]
     AuthPacketUnexpected(&'static str),
+    /// A server asks our own client for a plugin that it lacks.
+    #[error(
+        "the server asks for authentication by '{0}', and only mysql_native_password and caching_sha2_password are \
+         known here: use an account with one of them"
+    )]
+    AuthPluginUnknown(String),
     /// The packed body of a frame is wrong.
     #[error("compressed packet: {0}")]
     Body(#[from] codec::Fault),

@@ -7,7 +7,7 @@
 //! Invariants: compression starts behind the OK that ends the login; a read gives up after
 //! [`SILENCE_MAX`] without a byte, and within [`STOP_LOOK`] of a wish to stop.
 //!
-//! Not here: what a reply means (`scan`), how to prove who one is (`auth`).
+//! Not here: what a reply means (`scan`), how to prove who one is (`wire::connect::client_auth`).
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -17,15 +17,16 @@ use std::time::{Duration, Instant};
 
 use codec::Algorithm;
 use lab::link::Address;
+use wire::connect::auth::Security;
+use wire::connect::client_auth::{ClientExchange, Plugin, Step};
 use wire::connect::greeting::FirstPacket;
 use wire::connect::{Greeting, Login};
 use wire::response::{ErrPacket, err, ok};
 use wire::{Capabilities, Endpoint, command};
 use zeroize::Zeroizing;
 
-use super::auth::{Exchange, Plugin, Step};
 use super::scan::{Place, step};
-use super::{ClientFault, Scan, Stop};
+use super::{ClientFault, Scan, Stop, rsa};
 
 /// Who we are.
 #[derive(Clone)]
@@ -126,19 +127,22 @@ impl Client {
         };
         self.endpoint.send(&login.build());
         self.write()?;
-        let mut exchange = Exchange::new(plugin, password, greeting.nonce, self.stream.is_secure());
+        let mut exchange = ClientExchange::new(plugin, password, greeting.nonce, self.stream.security());
         loop {
             self.receive("during the login")?;
             match self.payload.first() {
                 Some(&ok::HEADER) => break,
                 Some(&err::HEADER) => return Err(ClientFault::Refused(ErrPacket::parse(&self.payload)?)),
-                _ => match exchange.step(&self.payload)? {
-                    Step::Wait => {}
-                    Step::Send(answer) => {
-                        self.endpoint.send(&answer);
-                        self.write()?;
+                _ => {
+                    match exchange.step(&self.payload)? {
+                        Step::Wait => {}
+                        Step::Send(answer) => self.endpoint.send(&answer),
+                        Step::Encrypt { server_key_pem, masked_password } => {
+                            self.endpoint.send(&rsa::encrypt(&server_key_pem, &masked_password)?);
+                        }
                     }
-                },
+                    self.write()?;
+                }
             }
         }
         self.endpoint.start_compression(compression.algorithm, compression.level);
@@ -296,8 +300,11 @@ impl Stream {
         }
     }
 
-    fn is_secure(&self) -> bool {
-        matches!(self, Self::Unix(_))
+    fn security(&self) -> Security {
+        match self {
+            Self::Tcp(_) => Security::Plain,
+            Self::Unix(_) => Security::Socket,
+        }
     }
 
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

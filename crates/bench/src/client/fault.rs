@@ -10,15 +10,6 @@ use wire::response::ErrPacket;
 /// Why a client could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientFault {
-    /// The server asks for a way to log in that this client has not.
-    #[error(
-        "the server asks for authentication by '{plugin}'; this client knows mysql_native_password and \
-         caching_sha2_password: use an account with one of them"
-    )]
-    AuthPluginUnknown {
-        /// The server's name of it.
-        plugin: String,
-    },
     /// A packet that has no place here.
     #[error("the server answered with a packet that is not expected {when}")]
     AnswerUnexpected {

@@ -11,7 +11,6 @@
 //!
 //! Not here: TLS, prepared statements, types of columns.
 
-mod auth;
 mod connection;
 mod fault;
 mod rsa;

@@ -74,6 +74,14 @@ impl Install {
             .ok_or_else(|| Fault::ProgramMissing { path: self.cache.join("servers/bin").join(program) })
     }
 
+    /// Galera's library, which MariaDB loads.
+    ///
+    /// Errors: `ProgramMissing`.
+    pub(super) fn galera_provider(&self) -> Result<PathBuf, Fault> {
+        let path = self.cache.join("servers/roots/release/usr/lib/galera/libgalera_smm.so");
+        if path.is_file() { Ok(path) } else { Err(Fault::ProgramMissing { path }) }
+    }
+
     /// Where templates of data directories are kept.
     pub(super) fn templates(&self) -> PathBuf {
         self.cache.join("templates")

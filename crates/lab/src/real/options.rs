@@ -13,6 +13,7 @@ pub struct Options {
     pub(super) resolves_names: bool,
     pub(super) arguments: Vec<OsString>,
     pub(super) through: Vec<OsString>,
+    pub(super) is_galera_node: bool,
 }
 
 impl Options {
@@ -25,6 +26,7 @@ impl Options {
             resolves_names: false,
             arguments: Vec::new(),
             through: Vec::new(),
+            is_galera_node: false,
         }
     }
 
@@ -54,6 +56,13 @@ impl Options {
     #[must_use]
     pub const fn resolve_names(mut self) -> Self {
         self.resolves_names = true;
+        self
+    }
+
+    /// Makes MariaDB the first node of a Galera cluster of its own.
+    #[must_use]
+    pub const fn galera_node(mut self) -> Self {
+        self.is_galera_node = true;
         self
     }
 

@@ -246,6 +246,15 @@ fn launch(
             command.arg("--skip-log-bin");
         }
     }
+    if options.is_galera_node {
+        command.args(["--wsrep-on=ON", "--innodb-autoinc-lock-mode=2", "--wsrep-cluster-address=gcomm://"]);
+        command.arg(path_argument("--wsrep-provider=", &install.galera_provider()?));
+        // Nodes would find each other here; nobody asks.
+        let address = format!("127.0.0.1:{}", free_port()?);
+        command.arg(format!("--wsrep-node-address={address}"));
+        command.arg(format!("--wsrep-provider-options=gmcast.listen_addr=tcp://{address};gcache.size=8M"));
+        command.arg("--binlog-format=ROW");
+    }
     command.args(&options.arguments).stdin(Stdio::null()).stdout(log_of_stdout).stderr(log);
     let mut process = Process::spawn(command, directory)?;
     let version = wait_until_ready(&mut process, kind, directory)?;

@@ -123,6 +123,11 @@ impl Channel {
         Ok(self.leg.write_all(bytes).await?)
     }
 
+    /// Ids restart: a command follows.
+    pub(crate) const fn begin_command(&mut self) {
+        self.next_id = 0;
+    }
+
     /// Sends one packet.
     pub(crate) async fn write(&mut self, payload: &[u8]) -> Result<(), Cause> {
         let mut bytes = Zeroizing::new(Vec::with_capacity(packet::HEADER_LEN + payload.len()));

@@ -12,29 +12,29 @@ use std::time::Duration;
 use tokio::time::timeout;
 use wire::Capabilities;
 use wire::connect::Login;
-use wire::response::{err, ok};
+use wire::response::{ErrPacket, err, ok};
 
 use super::Channel;
 use crate::Cause;
 
-/// Completes a handshake whose login is due as nobody, and closes.
-pub(super) async fn end_handshake(server: Channel) {
-    within_time(log_in_as_nobody(server)).await;
+/// Completes a handshake whose login is due as nobody, and closes. The error with which the server refuses it, mostly.
+pub(crate) async fn end_handshake(server: Channel) -> Result<Option<ErrPacket>, Cause> {
+    within_time(log_in_as_nobody(server)).await
 }
 
 /// Ends an authentication exchange in which it is the client's turn, with wrong answers, and closes.
-pub(super) async fn end_exchange(server: Channel) {
-    within_time(answer_wrongly(server)).await;
+pub(super) async fn end_exchange(server: Channel) -> Result<Option<ErrPacket>, Cause> {
+    within_time(answer_wrongly(server)).await
 }
 
-/// What goes wrong here can't be helped by anyone.
-async fn within_time(farewell: impl Future<Output = Result<(), Cause>>) {
-    if let Ok(Err(cause)) = timeout(FAREWELL_TIMEOUT, farewell).await {
-        tracing::debug!(%cause, "the handshake with the server could not be ended");
-    }
+async fn within_time(
+    farewell: impl Future<Output = Result<Option<ErrPacket>, Cause>>,
+) -> Result<Option<ErrPacket>, Cause> {
+    let ended = timeout(FAREWELL_TIMEOUT, farewell).await;
+    ended.unwrap_or(Err(Cause::TimedOut(FAREWELL_TIMEOUT.as_secs())))
 }
 
-async fn log_in_as_nobody(mut server: Channel) -> Result<(), Cause> {
+async fn log_in_as_nobody(mut server: Channel) -> Result<Option<ErrPacket>, Cause> {
     let login = Login {
         capabilities: Capabilities::PROTOCOL_41
             | Capabilities::LONG_PASSWORD
@@ -47,21 +47,26 @@ async fn log_in_as_nobody(mut server: Channel) -> Result<(), Cause> {
         ..Login::default()
     };
     server.write(&login.build()).await?;
-    match server.read().await?.first() {
-        Some(&err::HEADER | &ok::HEADER) | None => Ok(()),
+    let said = server.read().await?;
+    match said.first() {
+        Some(&err::HEADER) => Ok(Some(ErrPacket::parse(&said)?)),
+        Some(&ok::HEADER) | None => Ok(None),
         // A switch, or more data.
         Some(_) => answer_wrongly(server).await,
     }
 }
 
-async fn answer_wrongly(mut server: Channel) -> Result<(), Cause> {
+async fn answer_wrongly(mut server: Channel) -> Result<Option<ErrPacket>, Cause> {
     for _ in 0..ROUNDS_MAX {
         server.write(&WRONG_ANSWER).await?;
-        if let Some(&err::HEADER | &ok::HEADER) | None = server.read().await?.first() {
-            break;
+        let said = server.read().await?;
+        match said.first() {
+            Some(&err::HEADER) => return Ok(Some(ErrPacket::parse(&said)?)),
+            Some(&ok::HEADER) | None => break,
+            Some(_) => {}
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// An account name that says in the server's log what happened.

@@ -6,6 +6,8 @@
 //!                                 [PROXY header, if asked]   ->
 //!                                                            <-  greeting, or a refusal
 //! ```
+//! Of several servers the next one is asked where one does not greet: the client has seen nothing yet.
+//!
 //! Invariants: nothing is dialled before a due header came; what is sent to a server goes before any wait for it.
 //! Not here: headers' bytes (`wire::proxy_protocol`), what follows the greeting (`super`).
 
@@ -16,10 +18,12 @@ use wire::response::ErrPacket;
 use wire::{Fault, Side, proxy_protocol};
 use zeroize::Zeroizing;
 
-use super::{Channel, Handshake, at, limited, on};
+use super::{Channel, Handshake, at, farewell, limited, on};
 use crate::admission::Admission;
 use crate::leg::Leg;
-use crate::{Cause, ListenerConfig, Phase, SendProxy, SessionError, tls};
+use crate::route::Route;
+use crate::servers::Seen;
+use crate::{Address, Cause, ListenerConfig, Phase, SendProxy, SessionError, tls};
 
 impl Handshake {
     async fn read_proxy_header(&mut self) -> Result<(), SessionError> {
@@ -39,13 +43,14 @@ impl Handshake {
         Ok(())
     }
 
-    /// The server's greeting, parsed and as it came, behind the PROXY headers that are due on either leg. A refusal is
-    /// passed on.
+    /// The greeting of the first server that has one, parsed and as it came, behind the PROXY headers that are due on
+    /// either leg. The last one's refusal is passed on.
     pub(super) async fn greet(
         &mut self,
-        config: &ListenerConfig,
+        route: &Route,
         admission: &Arc<Admission>,
     ) -> Result<(Greeting, Zeroizing<Vec<u8>>), SessionError> {
+        let config = &route.config;
         let peer = self.client_address.source().map(|source| source.ip());
         if config.proxy_protocol_from.iter().any(|network| network.contains(peer)) {
             self.read_proxy_header().await?;
@@ -53,37 +58,44 @@ impl Handshake {
         let client_ip = self.client_address.source().map(|source| source.ip());
         let permit = admission.admit_address(client_ip).map_err(|_| Cause::TooManyConnections);
         self.address_permit = permit.map_err(on(Side::Client, Phase::Dial))?;
-        // Not given up when the client leaves: the server may have accepted, and would count a handshake that is not
-        // ended.
-        let dialled = Leg::dial(&config.server, config.dial_timeout, config.tcp_user_timeout).await;
-        let leg = dialled.map_err(|error| on(Side::Server, Phase::Dial)(error.into()))?;
-        self.phase = Phase::Greeting;
-        let server = self.server.insert(Channel::new(leg, greeting::foreign_protocol));
-        if let Some(version) = config.send_proxy {
-            // At once: a server that expects it may wait for it before it greets.
-            let header = self.client_address.header();
-            let header = match version {
-                SendProxy::V1 => proxy_protocol::build_v1(&header),
-                SendProxy::V2 => proxy_protocol::build_v2(&header, proxy_protocol::Options { crc32c: true }),
-            };
-            server.write_proxy_header(&header).await.map_err(on(Side::Server, Phase::Greeting))?;
-        }
-        let payload =
-            limited(self.login_timeout, server.read()).await.map_err(on(Side::Server, Phase::Greeting))?;
-        match FirstPacket::parse(&payload).map_err(at(Side::Server, Phase::Greeting))? {
-            FirstPacket::Greeting(greeting) => {
-                if config.send_proxy.is_some() && !greeting.is_mariadb() {
-                    self.may_lack_proxy_protocol =
-                        Some(String::from_utf8_lossy(&greeting.server_version).into_owned());
+
+        let mut candidates = route.servers.candidates().into_iter().peekable();
+        while let Some(server) = candidates.next() {
+            let chosen = self.chosen.insert(server.choose());
+            // Not given up when the client leaves: the server may have accepted, and would count a handshake that is
+            // not ended.
+            let opened = open(&mut self.server, config, chosen.address(), &self.client_address.header()).await;
+            self.phase = if self.server.is_some() { Phase::Greeting } else { Phase::Dial };
+            let is_last = candidates.peek().is_none();
+            match opened {
+                Ok((FirstPacket::Greeting(greeting), payload)) => {
+                    if config.send_proxy.is_some() && !greeting.is_mariadb() {
+                        self.may_lack_proxy_protocol =
+                            Some(String::from_utf8_lossy(&greeting.server_version).into_owned());
+                    }
+                    return Ok((greeting, payload));
                 }
-                Ok((greeting, payload))
-            }
-            FirstPacket::Refusal(error) => {
-                self.server = None; // Nothing to end: the server has closed.
-                self.client.write(&payload).await.map_err(on(Side::Client, Phase::Greeting))?;
-                Err(on(Side::Server, Phase::Greeting)(Cause::Refused(error)))
+                Ok((FirstPacket::Refusal(error), payload)) => {
+                    self.server = None; // Nothing to end: the server has closed.
+                    if is_last {
+                        self.client.write(&payload).await.map_err(on(Side::Client, Phase::Greeting))?;
+                        return Err(on(Side::Server, Phase::Greeting)(Cause::Refused(error)));
+                    }
+                    tracing::warn!(server = %server.address, "{error}; the next server is asked");
+                }
+                Err(error) => {
+                    server.see(Seen::Silent(error.cause.to_string()));
+                    if is_last {
+                        return Err(error);
+                    }
+                    tracing::warn!(server = %server.address, "{error}; the next server is asked");
+                    if let Some(unfinished) = self.server.take() {
+                        tokio::task::spawn_local(farewell::end_handshake(unfinished));
+                    }
+                }
             }
         }
+        Err(on(Side::Server, Phase::Dial)(Cause::AllServersDown(route.servers.reasons())))
     }
 
     /// Whether the server has said something between its greeting and the login, by now.
@@ -116,7 +128,9 @@ impl Handshake {
         let read = self.judge(read);
         let version = self.may_lack_proxy_protocol.take();
         match (read, version) {
-            (Ok(payload), Some(version)) if is_no_login(&payload) => {
+            (Ok(payload), Some(version))
+                if ErrPacket::parse(&payload).is_ok_and(|error| is_no_login(error.code)) =>
+            {
                 Err(Cause::ProxyProtocolUnknown(version))
             }
             (read, _) => read,
@@ -124,9 +138,33 @@ impl Handshake {
     }
 }
 
-/// Whether a server's packet says that it could not read a login.
-fn is_no_login(payload: &[u8]) -> bool {
-    ErrPacket::parse(payload).is_ok_and(|error| NO_LOGIN.contains(&error.code))
+/// Dials a server into `slot`, tells it by `header` whose connection it is, if it shall know, and reads its first packet.
+pub(crate) async fn open(
+    slot: &mut Option<Channel>,
+    config: &ListenerConfig,
+    address: &Address,
+    header: &proxy_protocol::Header,
+) -> Result<(FirstPacket, Zeroizing<Vec<u8>>), SessionError> {
+    let dialled = Leg::dial(address, config.connect_timeout, config.tcp_user_timeout).await;
+    let leg = dialled.map_err(|error| on(Side::Server, Phase::Dial)(error.into()))?;
+    let server = slot.insert(Channel::new(leg, greeting::foreign_protocol));
+    if let Some(version) = config.send_proxy {
+        // At once: a server that expects it may wait for it before it greets.
+        let header = match version {
+            SendProxy::V1 => proxy_protocol::build_v1(header),
+            SendProxy::V2 => proxy_protocol::build_v2(header, proxy_protocol::Options { crc32c: true }),
+        };
+        server.write_proxy_header(&header).await.map_err(on(Side::Server, Phase::Greeting))?;
+    }
+    let read = limited(config.login_timeout, server.read()).await;
+    let payload = read.map_err(on(Side::Server, Phase::Greeting))?;
+    let first = FirstPacket::parse(&payload).map_err(at(Side::Server, Phase::Greeting))?;
+    Ok((first, payload))
+}
+
+/// Whether an error of this code says that the server could not read a login.
+pub(crate) fn is_no_login(code: u16) -> bool {
+    NO_LOGIN.contains(&code)
 }
 
 /// ER_HANDSHAKE_ERROR, ER_NET_PACKETS_OUT_OF_ORDER: measured on MySQL 9.7 for both versions of the header.

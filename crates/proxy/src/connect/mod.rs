@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use codec::Algorithm;
 use tokio::time::timeout;
+use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, ServerConfig};
 use wire::connect::auth::{Begin, Exchange, Security};
 use wire::connect::greeting::{self, Greeting};
@@ -35,11 +36,14 @@ use zeroize::Zeroizing;
 
 pub(crate) use channel::Channel;
 use exchange::Packets;
+pub(crate) use farewell::end_handshake;
+pub(crate) use greet::{is_no_login, open};
 
 use crate::admission::AddressPermit;
 use crate::client_address::ClientAddress;
 use crate::leg::Leg;
 use crate::route::Route;
+use crate::servers::Chosen;
 use crate::worker::Shared;
 use crate::{Cause, ListenerConfig, Phase, SessionError};
 
@@ -74,6 +78,8 @@ pub(crate) struct FramedLeg {
 pub(crate) struct Handshake {
     pub(crate) client: Channel,
     pub(crate) server: Option<Channel>,
+    /// Whose place on which server it takes.
+    pub(crate) chosen: Option<Chosen>,
     /// Whose connection it is.
     pub(crate) client_address: ClientAddress,
     /// How far it came.
@@ -94,6 +100,7 @@ impl Handshake {
         Self {
             client,
             server: None,
+            chosen: None,
             client_address,
             phase: Phase::Dial,
             has_proxy_header: false,
@@ -114,7 +121,7 @@ impl Handshake {
     /// Everything from the dial to the server's OK.
     pub(crate) async fn run(&mut self, route: &Route, shared: &Shared) -> Result<Agreement, SessionError> {
         let config = &route.config;
-        let (greeting, payload) = self.greet(config, &shared.admission).await?;
+        let (greeting, payload) = self.greet(route, &shared.admission).await?;
         let tls = route.tls();
         let offered = negotiate::offered(greeting.capabilities, config.permitted, tls.is_some());
         let mut rewritten = payload.to_vec();
@@ -128,7 +135,10 @@ impl Handshake {
             .map_err(|error| on(Side::Client, Phase::Login)(Cause::CompressionRefused(error)))?;
         let server_algorithm = self.server_algorithm(&greeting, config)?;
 
-        let server_tls = route.server_tls(greeting.capabilities).map_err(on(Side::Server, Phase::Login))?;
+        let address = self.chosen.as_ref().map(|chosen| chosen.address().clone());
+        let address = address.ok_or_else(|| on(Side::Server, Phase::Login)(Cause::ClosedEarly))?;
+        let server_tls = route.server_tls(&address, greeting.capabilities);
+        let server_tls = server_tls.map_err(on(Side::Server, Phase::Login))?;
         let plugin = login.auth_plugin.clone().unwrap_or_else(|| greeting.auth_plugin.clone());
         let client_security = self.client.leg.security();
         let server_security = match &server_tls {
@@ -152,7 +162,9 @@ impl Handshake {
         if let Some(tls) = server_tls
             && !is_refused
         {
-            self.start_server_tls(&login::ssl_request(&login_payload, for_server.bits()), tls, route).await?;
+            let ssl_request = login::ssl_request(&login_payload, for_server.bits());
+            let name = route.server_name(&address).map_err(on(Side::Server, Phase::Login))?;
+            self.start_server_tls(&ssl_request, tls, name).await?;
         }
         let for_server = Login::for_server_leg(&login_payload, &for_server);
         let for_server = Zeroizing::new(for_server.map_err(at(Side::Client, Phase::Login))?);
@@ -225,10 +237,9 @@ impl Handshake {
         &mut self,
         ssl_request: &[u8],
         tls: Arc<ClientConfig>,
-        route: &Route,
+        name: ServerName<'static>,
     ) -> Result<(), SessionError> {
         let failed = on(Side::Server, Phase::Login);
-        let name = route.server_name().map_err(&failed)?;
         let server = self.server.as_mut().ok_or_else(|| failed(Cause::ClosedEarly))?;
         let started = limited(self.login_timeout, async {
             server.write(ssl_request).await?;
@@ -277,12 +288,16 @@ impl Handshake {
             drop(self.client.write(&told.build()).await);
         }
         let farewell = async {
-            match self.server {
+            let ended = match self.server {
                 // It has closed, or said its last word.
-                Some(_) if self.phase == Phase::Authentication && failed_side == Side::Server => {}
+                Some(_) if self.phase == Phase::Authentication && failed_side == Side::Server => return,
                 Some(server) if self.phase == Phase::Authentication => farewell::end_exchange(server).await,
-                Some(server) => farewell::end_handshake(server).await,
-                None => {}
+                Some(server) => end_handshake(server).await,
+                None => return,
+            };
+            // Nobody can help it.
+            if let Err(cause) = ended {
+                tracing::debug!(%cause, "the handshake with the server could not be ended");
             }
         };
         tokio::join!(farewell, self.client.leg.linger());

@@ -13,6 +13,7 @@
 
 pub mod auth;
 pub mod change_user;
+pub mod client_auth;
 pub mod greeting;
 pub mod login;
 pub mod negotiate;

@@ -1,10 +1,11 @@
-//! The packets that end replies: OK, ERR, EOF.
+//! The packets of replies: OK, ERR and EOF, which end them, and the text results of our own questions.
 //!
-//! Not here: rows and column definitions, which the proxy never reads.
+//! Not here: where the relay is in a reply (`conversation`).
 
 pub mod eof;
 pub mod err;
 pub mod ok;
+pub mod text_result;
 
 pub use err::ErrPacket;
 pub use ok::OkPacket;

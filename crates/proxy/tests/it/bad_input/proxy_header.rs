@@ -427,7 +427,7 @@ fn a_server_gets_the_header_before_it_greets() {
         {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let stage = Stage::with(transport, |config| {
-                config.server = listener.local_addr().unwrap().into();
+                config.servers = vec![listener.local_addr().unwrap().into()];
                 config.send_proxy = Some(version);
                 if trusts {
                     trusting(config);

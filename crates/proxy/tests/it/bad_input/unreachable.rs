@@ -11,7 +11,7 @@ use crate::scripted::{Stage, Transport, greeting};
 
 /// The client of a proxy before this address is told why it gets nowhere.
 fn dial_fails(address: &str, reason: &str) {
-    let stage = Stage::with(Transport::Tcp, |config| config.server = address.parse().unwrap());
+    let stage = Stage::with(Transport::Tcp, |config| config.servers = vec![address.parse().unwrap()]);
     let mut client = stage.connect();
     let error = assert_told(&mut client, 1429, address);
     assert!(error.message.contains(reason), "{error}");

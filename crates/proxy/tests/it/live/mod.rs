@@ -14,5 +14,6 @@ mod probes;
 mod proxy_protocol;
 mod replication;
 mod route;
+mod servers;
 mod sizes;
 mod tls;

@@ -363,3 +363,42 @@ fn a_thousand_probes_leave_logins_working_on_mysql() {
 fn a_thousand_probes_leave_logins_working_on_mariadb() {
     a_thousand_probes_leave_logins_working(Kind::MariaDb, 2);
 }
+
+/// Checks without an account, and with one that may not log in, as often as they can.
+fn health_checks_are_no_connect_errors(kind: Kind, index: u8) {
+    if !root_or_skip() {
+        return;
+    }
+    let namespace = Namespace::new(index);
+    let Some(server) = namespace.server(kind) else { return };
+    let host = namespace.address.to_string();
+    let target = Address::Tcp { host, port: server.address().port() };
+    let mut config = ListenerConfig::new("127.0.0.1:0".parse().unwrap(), target);
+    // Nobody listens at the second.
+    config.servers.push("127.0.0.1:1".parse().unwrap());
+    config.health_check.interval = Some(Duration::from_millis(1));
+    let proxy = Proxy::start(config).unwrap();
+    let Address::Tcp { port, .. } = *proxy.address() else { unreachable!() };
+    let checks = || -> u64 {
+        let row = server.sql("show global status like 'Connections'").unwrap();
+        row.split('\t').nth(1).unwrap().parse().unwrap()
+    };
+    while checks() < 400 {
+        assert!(proxy.servers_down().len() < 2, "{:?}", proxy.servers_down());
+    }
+    assert_eq!(login_error(&server, "127.0.0.1", port), None);
+    if kind == Kind::MySql {
+        let counted = server.sql("select coalesce(sum(sum_connect_errors + count_handshake_errors), 0) from performance_schema.host_cache");
+        assert_eq!(counted.unwrap(), "0");
+    }
+}
+
+#[test]
+fn health_checks_are_no_connect_errors_on_mysql() {
+    health_checks_are_no_connect_errors(Kind::MySql, 9);
+}
+
+#[test]
+fn health_checks_are_no_connect_errors_on_mariadb() {
+    health_checks_are_no_connect_errors(Kind::MariaDb, 10);
+}

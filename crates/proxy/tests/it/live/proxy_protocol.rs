@@ -207,7 +207,7 @@ fn proxies_in_a_row_pass_the_address_on() {
             });
             let outer = Front::with(server, TCP, |config| {
                 trusting(config);
-                config.server = inner.proxy.address().clone();
+                config.servers = vec![inner.proxy.address().clone()];
                 config.send_proxy = Some(sent);
             });
             let terms = behind(header(sent, "192.0.2.7:51874"));

@@ -138,7 +138,7 @@ fn a_server_that_is_away_is_named() {
         let away = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         for client in [Uncompressed, Zlib, Zstd] {
             let legs = Legs { client, server: Zlib };
-            let route = Route::with(server, legs, TCP, |config| config.server = away.into());
+            let route = Route::with(server, legs, TCP, |config| config.servers = vec![away.into()]);
             let text = complaint(&run(&mut route.cli(), "select 1"));
             let names = ["1429", &away.to_string(), "refused"];
             assert!(names.iter().all(|name| text.contains(name)), "{kind}, {client}: {text}");
@@ -170,7 +170,7 @@ fn both_legs_may_be_named() {
         let Some(server) = super::server(kind) else { return };
         let route = Route::with(server, Legs { client: Zlib, server: Zlib }, TCP, |config| {
             config.listen = "localhost:0".parse().unwrap();
-            config.server = format!("localhost:{}", server.address().port()).parse().unwrap();
+            config.servers = vec![format!("localhost:{}", server.address().port()).parse().unwrap()];
         });
         assert_eq!(printed(&run(&mut route.cli(), "select 'by name'")), "by name\n");
     }

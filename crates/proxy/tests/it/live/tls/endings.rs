@@ -44,7 +44,7 @@ fn a_server_that_resets_after_the_clients_farewell_ends_the_session_in_order() {
         socket.peek(&mut [0]).unwrap();
     });
     let front = Front::with(real, (Transport::Tcp, Transport::Tcp), |config| {
-        config.server = address.into();
+        config.servers = vec![address.into()];
         config.server_algorithms = vec![Uncompressed];
         config.server_tls.mode = Some(SslMode::Required);
     });

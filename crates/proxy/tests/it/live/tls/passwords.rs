@@ -64,7 +64,7 @@ fn a_translated_password_is_seen_on_no_plain_leg_at_login() {
     let pair = Pair::of_mysql(server);
     for legs in [[Leg::Plain, Leg::Plain], [Leg::Plain, Leg::Tls], [Leg::Tls, Leg::Plain]] {
         let to_server = Recorder::before(&tcp(server));
-        let front = front(server, legs, &pair, |config| config.server = to_server.address());
+        let front = front(server, legs, &pair, |config| config.servers = vec![to_server.address()]);
         let to_proxy = Recorder::before(front.proxy.address());
         for (plugin, begins_with) in [
             ("caching_sha2_password", "caching_sha2_password"),
@@ -95,7 +95,7 @@ fn a_translated_password_is_seen_on_no_plain_leg_in_a_change_of_user() {
         let to_server = Recorder::before(&tcp(server));
         // Compression would hide the word.
         let front = front(server, legs, &pair, |config| {
-            config.server = to_server.address();
+            config.servers = vec![to_server.address()];
             config.server_algorithms = vec![Uncompressed];
         });
         let to_proxy = Recorder::before(front.proxy.address());
@@ -125,7 +125,7 @@ fn mysql_clear_password_is_refused_where_a_leg_is_plain() {
         ([Leg::Plain, Leg::Tls], "connect with --ssl-mode=REQUIRED or --ssl"),
     ] {
         let to_server = Recorder::before(&tcp(server));
-        let front = front(server, legs, &pair, |config| config.server = to_server.address());
+        let front = front(server, legs, &pair, |config| config.servers = vec![to_server.address()]);
         let message = cleartext(client(&front, "mysql", legs[0], &account, PASSWORD)).unwrap_err();
         assert!(message.contains("ERROR 1043 (08S01)"), "{legs:?}: {message}");
         assert!(message.contains(says), "{legs:?}: {message}");
@@ -150,7 +150,7 @@ fn a_plain_servers_switch_to_mysql_clear_password_does_not_reach_the_client() {
     let to_server = Recorder::before(&listener.address().unwrap().parse().unwrap());
     let pair = Pair::of_mysql(real);
     let front = Front::with(real, (Transport::Tcp, Transport::Tcp), |config| {
-        config.server = to_server.address();
+        config.servers = vec![to_server.address()];
         config.tls = pair.listener(TlsMode::Required);
         config.server_tls.mode = Some(SslMode::Preferred);
     });

@@ -89,7 +89,7 @@ fn a_servers_name_is_checked_if_asked_for() {
     let mut front = Front::with(&server, TCP, |config| {
         config.server_tls = tls(SslMode::VerifyIdentity, ca());
         let port = server.address().port();
-        config.server = format!("localhost:{port}").parse().unwrap();
+        config.servers = vec![format!("localhost:{port}").parse().unwrap()];
     });
     let login = |front: &Front<'_>| front.client(USER, PASSWORD).option("--skip-ssl").run(VERSION);
     assert_eq!(login(&front).unwrap(), TLS);

@@ -7,29 +7,30 @@
 //!  server: 01 04                     client: password \0 on a secure leg,
 //!                                         or 02 (give me your key), then RSA(password \0 xor nonce)
 //! ```
+//! For our own clients: the benchmark's, and health checks that log in. The relay knows no password.
 //!
-//! Invariants: the password leaves in clear on a Unix socket alone.
-//!
-//! Not here: computing scrambles (`wire::connect::scramble`), RSA (`rsa`).
-//!
-//! Source: MySQL `sql-common/client_authentication.cc`; pinned by `tests/client.rs`.
+//! Invariants: the password leaves in clear on TLS and on a Unix socket alone.
+//! Source: MySQL `sql-common/client_authentication.cc`.
+//! Not here: computing scrambles (`scramble`), RSA (the callers).
 
-use wire::Reader;
-use wire::connect::scramble;
 use zeroize::Zeroizing;
 
-use super::ClientFault;
-use super::rsa;
+use super::auth::Security;
+use super::scramble;
+use crate::{Fault, Reader};
 
-/// The plugins this client has.
+/// The plugins that our own clients have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Plugin {
+pub enum Plugin {
+    /// `caching_sha2_password`.
     CachingSha2,
+    /// `mysql_native_password`.
     Native,
 }
 
 impl Plugin {
-    pub(super) fn named(name: &[u8]) -> Option<Self> {
+    /// By the server's name of it.
+    pub fn named(name: &[u8]) -> Option<Self> {
         match name {
             b"caching_sha2_password" => Some(Self::CachingSha2),
             b"mysql_native_password" => Some(Self::Native),
@@ -37,14 +38,16 @@ impl Plugin {
         }
     }
 
-    pub(super) fn name(self) -> &'static [u8] {
+    /// The server's name of it.
+    pub fn name(self) -> &'static [u8] {
         match self {
             Self::CachingSha2 => b"caching_sha2_password",
             Self::Native => b"mysql_native_password",
         }
     }
 
-    pub(super) fn answer(self, password: &[u8], nonce: &[u8]) -> Vec<u8> {
+    /// The first answer, which needs no secrecy.
+    pub fn answer(self, password: &[u8], nonce: &[u8]) -> Vec<u8> {
         match self {
             Self::CachingSha2 => scramble::caching_sha2_password(password, nonce),
             Self::Native => scramble::native_password(password, nonce),
@@ -54,55 +57,60 @@ impl Plugin {
 
 /// What to do next.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub enum Step {
     /// Wait for the server.
     Wait,
     /// Send this.
     Send(Zeroizing<Vec<u8>>),
+    /// Send `masked_password` under the server's RSA key.
+    Encrypt {
+        /// As the server sent it.
+        server_key_pem: Vec<u8>,
+        /// The password and its NUL, xor the nonce.
+        masked_password: Zeroizing<Vec<u8>>,
+    },
 }
 
-/// The exchange that follows the login.
-#[derive(Debug)]
-pub(super) struct Exchange<'a> {
+/// The exchange that follows a login of our own.
+pub struct ClientExchange<'a> {
     plugin: Plugin,
     password: &'a [u8],
     nonce: Vec<u8>,
-    /// Nobody can listen: a Unix socket.
-    is_secure: bool,
+    security: Security,
 }
 
-impl<'a> Exchange<'a> {
-    pub(super) fn new(plugin: Plugin, password: &'a [u8], nonce: Vec<u8>, is_secure: bool) -> Self {
-        Self { plugin, password, nonce, is_secure }
+impl<'a> ClientExchange<'a> {
+    /// Behind a login whose answer to `nonce` was made by `plugin`.
+    pub fn new(plugin: Plugin, password: &'a [u8], nonce: Vec<u8>, security: Security) -> Self {
+        Self { plugin, password, nonce, security }
     }
 
     /// Answers a packet of the server that is neither OK nor ERR.
-    pub(super) fn step(&mut self, payload: &[u8]) -> Result<Step, ClientFault> {
+    ///
+    /// Errors: `AuthPluginUnknown`, `AuthPacketUnexpected`.
+    pub fn step(&mut self, payload: &[u8]) -> Result<Step, Fault> {
         match payload {
             [AUTH_SWITCH, rest @ ..] => self.switch(rest),
             [AUTH_MORE, FAST_OK] if self.plugin == Plugin::CachingSha2 => Ok(Step::Wait),
             [AUTH_MORE, FULL] if self.plugin == Plugin::CachingSha2 => {
-                if self.is_secure {
-                    Ok(Step::Send(self.password_and_nul()))
-                } else {
-                    Ok(Step::Send(Zeroizing::new(vec![GIVE_KEY])))
-                }
+                Ok(Step::Send(match self.security {
+                    Security::Tls | Security::Socket => self.password_and_nul(),
+                    Security::Plain => Zeroizing::new(vec![GIVE_KEY]),
+                }))
             }
             [AUTH_MORE, key @ ..] if self.plugin == Plugin::CachingSha2 => {
                 let password = self.password_and_nul();
-                let masked = Zeroizing::new(scramble::xor(&password, &self.nonce));
-                Ok(Step::Send(rsa::encrypt(key, &masked)?.into()))
+                let masked_password = Zeroizing::new(scramble::xor(&password, &self.nonce));
+                Ok(Step::Encrypt { server_key_pem: key.to_vec(), masked_password })
             }
-            _ => Err(ClientFault::AnswerUnexpected { when: "during the login" }),
+            _ => Err(Fault::AuthPacketUnexpected("neither OK, an error, nor anything that its plugin sends")),
         }
     }
 
-    fn switch(&mut self, rest: &[u8]) -> Result<Step, ClientFault> {
+    fn switch(&mut self, rest: &[u8]) -> Result<Step, Fault> {
         let mut reader = Reader::new(rest);
         let name = reader.nul_terminated_or_rest();
-        self.plugin = Plugin::named(name).ok_or_else(|| ClientFault::AuthPluginUnknown {
-            plugin: String::from_utf8_lossy(name).into_owned(),
-        })?;
+        self.plugin = Plugin::named(name).ok_or_else(|| Fault::AuthPluginUnknown(String::from_utf8_lossy(name).into_owned()))?;
         let nonce = reader.rest();
         self.nonce = nonce.strip_suffix(&[0]).unwrap_or(nonce).to_vec();
         Ok(Step::Send(self.plugin.answer(self.password, &self.nonce).into()))
@@ -129,14 +137,22 @@ const GIVE_KEY: u8 = 0x02;
 mod tests {
     use super::*;
 
-    fn exchange(is_secure: bool) -> Exchange<'static> {
-        Exchange::new(Plugin::CachingSha2, b"secret", (1..=20).collect(), is_secure)
+    fn exchange(security: Security) -> ClientExchange<'static> {
+        ClientExchange::new(Plugin::CachingSha2, b"secret", (1..=20).collect(), security)
     }
 
     #[test]
     fn the_password_leaves_in_clear_on_a_secure_leg_alone() {
-        assert_eq!(exchange(true).step(&[1, 4]).unwrap(), Step::Send(b"secret\0".to_vec().into()));
-        assert_eq!(exchange(false).step(&[1, 4]).unwrap(), Step::Send(vec![2].into()));
+        for security in [Security::Tls, Security::Socket] {
+            assert_eq!(exchange(security).step(&[1, 4]), Ok(Step::Send(b"secret\0".to_vec().into())));
+        }
+        let mut plain = exchange(Security::Plain);
+        assert_eq!(plain.step(&[1, 4]), Ok(Step::Send(vec![2].into())));
+        let Ok(Step::Encrypt { server_key_pem, masked_password }) = plain.step(b"\x01-----BEGIN") else {
+            panic!("the key was not used");
+        };
+        assert_eq!(server_key_pem, b"-----BEGIN");
+        assert_ne!(masked_password.as_slice(), b"secret\0");
     }
 
     #[test]
@@ -146,19 +162,13 @@ mod tests {
         packet.push(0);
         let nonce: Vec<u8> = (21..=40).collect();
         let answer = scramble::native_password(b"secret", &nonce);
-        assert_eq!(exchange(false).step(&packet).unwrap(), Step::Send(answer.into()));
+        assert_eq!(exchange(Security::Plain).step(&packet), Ok(Step::Send(answer.into())));
     }
 
     #[test]
     fn an_unknown_plugin_and_a_packet_out_of_place_are_named() {
-        let fault = exchange(false).step(b"\xfeclient_ed25519\0").unwrap_err().to_string();
+        let fault = exchange(Security::Plain).step(b"\xfeclient_ed25519\0").unwrap_err().to_string();
         assert!(fault.contains("'client_ed25519'"), "{fault}");
-        let fault = exchange(false).step(&[0x55]).unwrap_err().to_string();
-        assert!(fault.contains("during the login"), "{fault}");
-    }
-
-    #[test]
-    fn something_that_is_no_key_is_a_fault() {
-        assert!(matches!(exchange(false).step(b"\x01not a key"), Err(ClientFault::PublicKey)));
+        assert!(matches!(exchange(Security::Plain).step(&[0x55]), Err(Fault::AuthPacketUnexpected(_))));
     }
 }

@@ -1,0 +1,69 @@
+//! The thread that looks after the servers, each by itself, again and again.
+//!
+//! Invariants: no check runs longer than its limit and its farewell; a server has one check at a time.
+//! Not here: what a check does (`check`).
+
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::check::check;
+use crate::route::Route;
+
+/// A running thread; ends when dropped.
+pub(crate) struct Checks {
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Checks {
+    /// Looks after the servers of `routes`; `None` where none needs it.
+    pub(crate) fn start(routes: Vec<Arc<Route>>) -> io::Result<Option<Self>> {
+        if routes.iter().all(|route| route.servers.checked().is_empty()) {
+            return Ok(None);
+        }
+        let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(LOOKUPS_MAX).build()?;
+        let (end, is_ending) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("health".to_owned()).spawn(move || {
+            runtime.block_on(async {
+                let mut tasks = JoinSet::new();
+                for route in routes {
+                    let period = route.config.health_check.interval.unwrap_or_default();
+                    for server in route.servers.checked() {
+                        let (route, server) = (Arc::clone(&route), Arc::clone(server));
+                        tasks.spawn(async move {
+                            let mut ticks = interval(period);
+                            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+                            loop {
+                                ticks.tick().await;
+                                server.see(check(&route, &server.address).await);
+                            }
+                        });
+                    }
+                }
+                // Whoever drops the sender wants the same.
+                drop(is_ending.await);
+            });
+            // A name lookup that hangs is not waited for.
+            runtime.shutdown_background();
+        })?;
+        Ok(Some(Self { end: Some(end), thread: Some(thread) }))
+    }
+}
+
+impl Drop for Checks {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the thread of the health checks died");
+        }
+    }
+}
+
+/// Name lookups at the same time.
+const LOOKUPS_MAX: usize = 4;
