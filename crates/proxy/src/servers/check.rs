@@ -42,9 +42,10 @@ async fn look(slot: &mut Option<Channel>, route: &Route, address: &Address) -> R
     let outcome = match &route.monitor {
         None => {
             let Some(server) = slot.take() else { return Err(Cause::ClosedEarly) };
-            match connect::end_handshake(server).await? {
-                Some(error) if connect::is_no_login(error.code) => Err(Cause::Refused(error)),
-                _ => Ok(Seen::Fine { notice: String::new() }),
+            match connect::end_handshake(server).await {
+                Ok(Some(error)) if connect::is_no_login(error.code) => Err(Cause::Refused(error)),
+                Ok(_) => Ok(Seen::Fine { notice: String::new() }),
+                Err(cause) => Err(cause),
             }
         }
         Some(account) => {
