@@ -49,6 +49,7 @@ fn is_usage(error: &anyhow::Error) -> bool {
     error.is::<bench::demo::ServerUrlFault>()
         || error.is::<proxy_command::BadConfig>()
         || error.is::<proxy::TlsError>()
+        || error.is::<proxy::FileError>()
         || matches!(error.downcast_ref(), Some(proxy::StartError::File(_)))
 }
 

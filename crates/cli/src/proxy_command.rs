@@ -36,6 +36,8 @@ pub(crate) fn run(args: ProxyArgs) -> anyhow::Result<()> {
     describe(&config, &process);
     let servers: Vec<String> = config.listeners.iter().map(|listener| listed(&listener.servers)).collect();
 
+    // Before anybody is told that we listen: who tells us to drain then must be heard.
+    let words = Words::new()?;
     let mut inheritance = match &process.handover {
         Some(path) => Inheritance::ask_for(path)
             .with_context(|| format!("can't take over from the process at '{}'", path.display()))?,
@@ -55,7 +57,9 @@ pub(crate) fn run(args: ProxyArgs) -> anyhow::Result<()> {
     }
 
     let counters = Arc::clone(proxy.counters());
-    let words = Words::new(handover)?;
+    if let Some(handover) = handover {
+        words.add_handover(handover)?;
+    }
     let mut is_handed_over = false;
     loop {
         match words.next() {
@@ -130,9 +134,10 @@ fn checked(config: Config) -> anyhow::Result<Config> {
             bail!("two listeners have the address {}", listener.listen);
         }
         let servers = &listener.servers;
-        let again = servers.iter().enumerate().find(|(index, server)| {
-            servers.iter().take(*index).any(|earlier| earlier == *server)
-        });
+        let again = servers
+            .iter()
+            .enumerate()
+            .find(|(index, server)| servers.iter().take(*index).any(|earlier| earlier == *server));
         if let Some((_, server)) = again {
             bail!("{}: the server {server} is listed twice", listener.listen);
         }
@@ -148,6 +153,13 @@ fn listed(servers: &[Address]) -> String {
 fn describe(config: &Config, process: &ProcessSettings) {
     for listener in &config.listeners {
         describe_listener(listener);
+    }
+    let available = Config::default().workers;
+    if config.workers > available {
+        tracing::warn!(
+            "{} workers on {available} CPUs, by affinity and cgroup quota: they will be throttled or wait for each other",
+            config.workers
+        );
     }
     let no_limit = |count: usize| if count == 0 { "no limit".to_owned() } else { count.to_string() };
     tracing::info!(

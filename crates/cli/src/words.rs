@@ -26,11 +26,14 @@ pub(crate) enum Word {
 }
 
 /// Words as they come.
-pub(crate) struct Words(Receiver<Word>);
+pub(crate) struct Words {
+    sender: Sender<Word>,
+    words: Receiver<Word>,
+}
 
 impl Words {
-    /// Listens from now on.
-    pub(crate) fn new(handover: Option<Handover>) -> std::io::Result<Self> {
+    /// Listens to signals from now on.
+    pub(crate) fn new() -> std::io::Result<Self> {
         let (sender, words) = channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let signals = {
@@ -45,20 +48,24 @@ impl Words {
         std::thread::Builder::new()
             .name("signals".to_owned())
             .spawn(move || runtime.block_on(pass_on(signals, &to_signals)))?;
-        if let Some(handover) = handover {
-            std::thread::Builder::new().name("handover".to_owned()).spawn(move || match handover.wait() {
-                // Nobody listens any more when the process ends anyway.
-                Ok(()) => drop(sender.send(Word::HandedOver)),
-                Err(error) => tracing::error!(%error, "no handover is possible any more"),
-            })?;
-        }
-        Ok(Self(words))
+        Ok(Self { sender, words })
+    }
+
+    /// Waits for a successor, too.
+    pub(crate) fn add_handover(&self, handover: Handover) -> std::io::Result<()> {
+        let sender = self.sender.clone();
+        std::thread::Builder::new().name("handover".to_owned()).spawn(move || match handover.wait() {
+            // Nobody listens any more when the process ends anyway.
+            Ok(()) => drop(sender.send(Word::HandedOver)),
+            Err(error) => tracing::error!(%error, "no handover is possible any more"),
+        })?;
+        Ok(())
     }
 
     /// Waits for the next word.
     pub(crate) fn next(&self) -> Word {
         // The signals' thread never ends.
-        self.0.recv().unwrap_or(Word::Stop)
+        self.words.recv().unwrap_or(Word::Stop)
     }
 
     /// Becomes true at the next word that asks for an end.
@@ -66,7 +73,7 @@ impl Words {
         let hurry = Arc::<AtomicBool>::default();
         let told = Arc::clone(&hurry);
         std::thread::Builder::new().name("hurry".to_owned()).spawn(move || {
-            if self.0.iter().any(|word| matches!(word, Word::Drain | Word::Stop)) {
+            if self.words.iter().any(|word| matches!(word, Word::Drain | Word::Stop)) {
                 told.store(true, Ordering::Relaxed);
             }
         })?;

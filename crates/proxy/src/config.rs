@@ -151,7 +151,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listeners: Vec::new(),
-            workers: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            workers: num_cpus::get(),
             connections_max: None,
             connections_per_address_max: 0,
             buffer_memory_max: 256 << 20,

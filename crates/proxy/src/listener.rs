@@ -202,7 +202,8 @@ fn check_address(socket: &Socket, asked: &Address) -> io::Result<()> {
         }
         _ => false,
     };
-    let other = || io::Error::new(io::ErrorKind::InvalidInput, format!("the socket handed over is {actual}'s"));
+    let other =
+        || io::Error::new(io::ErrorKind::InvalidInput, format!("the socket handed over is {actual}'s"));
     is_same.then_some(()).ok_or_else(other)
 }
 

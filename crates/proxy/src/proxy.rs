@@ -89,10 +89,7 @@ impl Proxy {
     }
 
     /// Starts with listening sockets that somebody else has bound, by the addresses that they were asked for.
-    pub fn start_with(
-        config: impl Into<Config>,
-        mut inherited: Vec<Inherited>,
-    ) -> Result<Self, StartError> {
+    pub fn start_with(config: impl Into<Config>, mut inherited: Vec<Inherited>) -> Result<Self, StartError> {
         let config = config.into();
         let mut listeners = Vec::new();
         for listener in &config.listeners {
@@ -183,9 +180,11 @@ impl Proxy {
         if config.buffer_memory_max != self.config.buffer_memory_max {
             return Err(ReloadError::Fixed("the buffer memory"));
         }
-        let routes = config.listeners.iter().zip(&self.listeners).map(|(config, listener)| {
-            Route::new(config.clone(), Some(&listener.route())).map(Arc::new)
-        });
+        let routes = config
+            .listeners
+            .iter()
+            .zip(&self.listeners)
+            .map(|(config, listener)| Route::new(config.clone(), Some(&listener.route())).map(Arc::new));
         let routes = routes.collect::<Result<Vec<_>, _>>()?;
         for (listener, route) in self.listeners.iter().zip(routes) {
             listener.set_route(route);
@@ -213,7 +212,8 @@ impl Proxy {
         let deadline = Instant::now() + limit;
         let counters = Arc::clone(&self.shared.counters);
         // Permits, not sessions: a connection that was accepted may still wait for its worker.
-        while self.shared.admission.open() > 0 && Instant::now() < deadline && !hurry.load(Ordering::Relaxed) {
+        while self.shared.admission.open() > 0 && Instant::now() < deadline && !hurry.load(Ordering::Relaxed)
+        {
             std::thread::sleep(DRAIN_LOOK);
         }
         let left = counters.sessions_open();

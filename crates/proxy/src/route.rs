@@ -50,9 +50,10 @@ impl Route {
         };
         let server_tls = config.server_tls.load()?;
         let monitor = match &config.health_check.monitor {
-            Some(Monitor { user, password_file: path }) => Some(Account::read(user, path).map_err(|error| {
-                FileError::MonitorPassword { path: path.clone(), error }
-            })?),
+            Some(Monitor { user, password_file: path }) => Some(
+                Account::read(user, path)
+                    .map_err(|error| FileError::MonitorPassword { path: path.clone(), error })?,
+            ),
             None => None,
         };
         let servers = Servers::new(&config, previous.map(|previous| &previous.servers));

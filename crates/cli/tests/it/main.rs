@@ -8,3 +8,4 @@ mod demo;
 mod process;
 mod restart;
 mod signals;
+mod workers;

@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 use proxy::Address;
 use rustix::process::{Pid, Signal, kill_process};
 
+/// The program under test.
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_wirepress");
+
 /// A running proxy, killed when dropped.
 pub(crate) struct ProxyProcess {
     child: Child,
@@ -23,7 +26,11 @@ pub(crate) struct ProxyProcess {
 impl ProxyProcess {
     /// Starts with these arguments and waits until its `listeners` listen.
     pub(crate) fn start(args: &[&str], listeners: usize) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_wirepress"));
+        Self::start_by(Command::new(BINARY), args, listeners)
+    }
+
+    /// The same, by a command that executes [`BINARY`] with the arguments that it is given.
+    pub(crate) fn start_by(mut command: Command, args: &[&str], listeners: usize) -> Self {
         command.arg("proxy").args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();

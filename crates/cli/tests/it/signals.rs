@@ -73,6 +73,19 @@ fn a_config_file_is_checked_without_listening() {
         (format!("{listener}tls = \"required\""), 64, "TLS needs a certificate"),
         (format!("{listener}ssl-ca = \"/nowhere/ca.pem\""), 64, "--ssl-ca '/nowhere/ca.pem'"),
         (format!("{listener}ssl-mode = \"verify_ca\""), 64, "need --ssl-ca"),
+        (format!("{listener}routing-strategy = \"round-robin\""), 64, "first-available"),
+        (format!("{listener}monitor-user = \"m\""), 64, "monitor-user and monitor-password-file go together"),
+        (
+            format!("{listener}monitor-user = \"m\"\nmonitor-password-file = \"/nowhere/p\""),
+            64,
+            "can't read the monitor account's password from '/nowhere/p'",
+        ),
+        (
+            listener.replace("\"db:3306\"", "[\"a:1\", \"b:2\", \"a:1\"]"),
+            64,
+            "the server a:1 is listed twice",
+        ),
+        (listener.replace("\"db:3306\"", "[\"a:1\", \"b:2\"]"), 0, "127.0.0.1:3307 -> a:1, b:2: fine"),
         ("[proxy]\n".to_owned(), 64, "no listener is configured"),
         ("[[listener]]\nlisten = \"a:1\"".to_owned(), 64, "--server is missing"),
     ] {

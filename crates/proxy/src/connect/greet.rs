@@ -64,7 +64,8 @@ impl Handshake {
             let chosen = self.chosen.insert(server.choose());
             // Not given up when the client leaves: the server may have accepted, and would count a handshake that is
             // not ended.
-            let opened = open(&mut self.server, config, chosen.address(), &self.client_address.header()).await;
+            let opened =
+                open(&mut self.server, config, chosen.address(), &self.client_address.header()).await;
             self.phase = if self.server.is_some() { Phase::Greeting } else { Phase::Dial };
             let is_last = candidates.peek().is_none();
             match opened {

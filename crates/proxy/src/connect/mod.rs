@@ -135,10 +135,7 @@ impl Handshake {
             .map_err(|error| on(Side::Client, Phase::Login)(Cause::CompressionRefused(error)))?;
         let server_algorithm = self.server_algorithm(&greeting, config)?;
 
-        let address = self.chosen.as_ref().map(|chosen| chosen.address().clone());
-        let address = address.ok_or_else(|| on(Side::Server, Phase::Login)(Cause::ClosedEarly))?;
-        let server_tls = route.server_tls(&address, greeting.capabilities);
-        let server_tls = server_tls.map_err(on(Side::Server, Phase::Login))?;
+        let server_tls = self.server_tls(route, &greeting).map_err(on(Side::Server, Phase::Login))?;
         let plugin = login.auth_plugin.clone().unwrap_or_else(|| greeting.auth_plugin.clone());
         let client_security = self.client.leg.security();
         let server_security = match &server_tls {
@@ -163,8 +160,7 @@ impl Handshake {
             && !is_refused
         {
             let ssl_request = login::ssl_request(&login_payload, for_server.bits());
-            let name = route.server_name(&address).map_err(on(Side::Server, Phase::Login))?;
-            self.start_server_tls(&ssl_request, tls, name).await?;
+            self.start_server_tls(&ssl_request, tls).await?;
         }
         let for_server = Login::for_server_leg(&login_payload, &for_server);
         let for_server = Zeroizing::new(for_server.map_err(at(Side::Client, Phase::Login))?);
@@ -233,11 +229,21 @@ impl Handshake {
         Ok(payload)
     }
 
+    /// The server leg's TLS, if it is to be used, and the name that the certificate must have.
+    fn server_tls(
+        &self,
+        route: &Route,
+        greeting: &Greeting,
+    ) -> Result<Option<(Arc<ClientConfig>, ServerName<'static>)>, Cause> {
+        let Some(chosen) = &self.chosen else { return Err(Cause::ClosedEarly) };
+        let Some(tls) = route.server_tls(chosen.address(), greeting.capabilities)? else { return Ok(None) };
+        Ok(Some((tls, route.server_name(chosen.address())?)))
+    }
+
     async fn start_server_tls(
         &mut self,
         ssl_request: &[u8],
-        tls: Arc<ClientConfig>,
-        name: ServerName<'static>,
+        (tls, name): (Arc<ClientConfig>, ServerName<'static>),
     ) -> Result<(), SessionError> {
         let failed = on(Side::Server, Phase::Login);
         let server = self.server.as_mut().ok_or_else(|| failed(Cause::ClosedEarly))?;

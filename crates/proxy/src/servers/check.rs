@@ -19,7 +19,9 @@ pub(super) async fn check(route: &Route, address: &Address) -> Seen {
     let mut server = None;
     let seen = match timeout(limit, look(&mut server, route, address)).await {
         Ok(Ok(seen)) => seen,
-        Ok(Err(Cause::Refused(error))) if error.code == CON_COUNT_ERROR => Seen::Fine { notice: String::new() },
+        Ok(Err(Cause::Refused(error))) if error.code == CON_COUNT_ERROR => {
+            Seen::Fine { notice: String::new() }
+        }
         Ok(Err(cause)) => Seen::Silent(cause.to_string()),
         Err(_) => Seen::Silent(format!("no answer within {} s", limit.as_secs())),
     };

@@ -58,7 +58,11 @@ impl Servers {
             })
         };
         Self {
-            list: config.servers.iter().map(|address| known(address).unwrap_or_else(|| new(address))).collect(),
+            list: config
+                .servers
+                .iter()
+                .map(|address| known(address).unwrap_or_else(|| new(address)))
+                .collect(),
             strategy: config.routing_strategy,
             is_checked: config.health_check.is_needed(config.servers.len()),
             turn: AtomicUsize::new(0),

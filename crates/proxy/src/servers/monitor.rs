@@ -86,8 +86,7 @@ async fn log_in(
         server.connect_tls(tls, route.server_name(address)?).await?;
     }
     server.write(&login).await?;
-    let mut exchange =
-        ClientExchange::new(plugin, password, greeting.nonce.clone(), server.leg.security());
+    let mut exchange = ClientExchange::new(plugin, password, greeting.nonce.clone(), server.leg.security());
     loop {
         let payload = server.read().await?;
         match payload.first() {
@@ -201,8 +200,7 @@ async fn query(server: &mut Channel, sql: &str) -> Result<Result<Vec<Row>, ErrPa
     }
 }
 
-const GALERA: &str =
-    "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_local_state_comment')";
+const GALERA: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_local_state_comment')";
 /// Without CLIENT_DEPRECATE_EOF an EOF stands behind the columns and behind the rows, on every server.
 const CAPABILITIES: Capabilities = Capabilities::LONG_PASSWORD
     .with(Capabilities::PROTOCOL_41, true)

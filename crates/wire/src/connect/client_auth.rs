@@ -92,12 +92,10 @@ impl<'a> ClientExchange<'a> {
         match payload {
             [AUTH_SWITCH, rest @ ..] => self.switch(rest),
             [AUTH_MORE, FAST_OK] if self.plugin == Plugin::CachingSha2 => Ok(Step::Wait),
-            [AUTH_MORE, FULL] if self.plugin == Plugin::CachingSha2 => {
-                Ok(Step::Send(match self.security {
-                    Security::Tls | Security::Socket => self.password_and_nul(),
-                    Security::Plain => Zeroizing::new(vec![GIVE_KEY]),
-                }))
-            }
+            [AUTH_MORE, FULL] if self.plugin == Plugin::CachingSha2 => Ok(Step::Send(match self.security {
+                Security::Tls | Security::Socket => self.password_and_nul(),
+                Security::Plain => Zeroizing::new(vec![GIVE_KEY]),
+            })),
             [AUTH_MORE, key @ ..] if self.plugin == Plugin::CachingSha2 => {
                 let password = self.password_and_nul();
                 let masked_password = Zeroizing::new(scramble::xor(&password, &self.nonce));
@@ -110,7 +108,8 @@ impl<'a> ClientExchange<'a> {
     fn switch(&mut self, rest: &[u8]) -> Result<Step, Fault> {
         let mut reader = Reader::new(rest);
         let name = reader.nul_terminated_or_rest();
-        self.plugin = Plugin::named(name).ok_or_else(|| Fault::AuthPluginUnknown(String::from_utf8_lossy(name).into_owned()))?;
+        self.plugin = Plugin::named(name)
+            .ok_or_else(|| Fault::AuthPluginUnknown(String::from_utf8_lossy(name).into_owned()))?;
         let nonce = reader.rest();
         self.nonce = nonce.strip_suffix(&[0]).unwrap_or(nonce).to_vec();
         Ok(Step::Send(self.plugin.answer(self.password, &self.nonce).into()))

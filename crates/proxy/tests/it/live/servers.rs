@@ -154,7 +154,9 @@ fn a_galera_node_that_is_not_synced_gets_no_new_sessions() {
     let mut before = open(&proxy);
     assert_eq!(before.query("select variable_value from information_schema.global_status where variable_name='wsrep_local_state_comment'"), Ok("Synced".to_owned()));
     node.sql("set global wsrep_desync=on").unwrap();
-    wait_until("the node is desynced", &proxy, |down| down.iter().any(|(_, why)| why.contains("Donor/Desynced")));
+    wait_until("the node is desynced", &proxy, |down| {
+        down.iter().any(|(_, why)| why.contains("Donor/Desynced"))
+    });
     let Err(error) = Connection::open(proxy.address(), Algorithm::Zlib, USER, PASSWORD) else {
         panic!("the node is not Synced");
     };
@@ -180,11 +182,15 @@ fn a_replica_whose_threads_stop(kind: Kind, words: [&str; 4]) {
         wait_for_checks(&replica, 3);
         assert_eq!(proxy.servers_down(), []);
         replica.sql(stop_applier).unwrap();
-        wait_until("the applier is stopped", &proxy, |down| down.iter().any(|(_, why)| why.contains("applier")));
+        wait_until("the applier is stopped", &proxy, |down| {
+            down.iter().any(|(_, why)| why.contains("applier"))
+        });
         replica.sql(if kind.is_mariadb() { "start slave" } else { "start replica" }).unwrap();
         wait_until("the replica runs", &proxy, <[_]>::is_empty);
         replica.sql(stop_receiver).unwrap();
-        wait_until("the receiver is stopped", &proxy, |down| down.iter().any(|(_, why)| why.contains("receiver")));
+        wait_until("the receiver is stopped", &proxy, |down| {
+            down.iter().any(|(_, why)| why.contains("receiver"))
+        });
     }
 }
 
