@@ -21,7 +21,7 @@ pub const SHARED_FRAME_LEN_UNKNOWN: usize = 16 << 10;
 /// Source: `MIN_COMPRESS_LENGTH` in MySQL's and MariaDB's `my_sys.h`.
 pub const COMPRESS_LEN_MIN: usize = 50;
 
-/// Longest packet of the connection phase. Connection attributes may take 64 KiB, a token of an
+/// Longest packet of the connection phase, and of COM_CHANGE_USER and its exchange. Connection attributes may take 64 KiB, a token of an
 /// authentication plugin some more; nothing honest comes near.
 pub const LOGIN_LEN_MAX: usize = 256 << 10;
 
