@@ -15,4 +15,4 @@ mod proxy_protocol;
 mod replication;
 mod route;
 mod sizes;
-mod tls;
+pub(crate) mod tls;
