@@ -21,8 +21,8 @@ pub const SHARED_FRAME_LEN_UNKNOWN: usize = 16 << 10;
 /// Source: `MIN_COMPRESS_LENGTH` in MySQL's and MariaDB's `my_sys.h`.
 pub const COMPRESS_LEN_MIN: usize = 50;
 
-/// Longest packet of the connection phase, and of COM_CHANGE_USER and its exchange. Connection attributes may take 64 KiB, a token of an
-/// authentication plugin some more; nothing honest comes near.
+/// Longest packet of the connection phase. Connection attributes may take 64 KiB, a token of an
+/// authentication plugin some more; nothing honest comes near. COM_CHANGE_USER and its exchange have the same bound.
 pub const LOGIN_LEN_MAX: usize = 256 << 10;
 
 /// First payload bytes that the conversation wants to see of a packet: an OK packet's status flags lie
