@@ -39,7 +39,7 @@ drivers: servers ## every driver, compressed or not, with TLS or not; keeps the 
 demo: build ## the published experiment on an embedded database, in under two minutes (ARGS="--link 1gbit")
 	$(WIREPRESS) demo $(ARGS)
 
-fuzz: ## every fuzz target for FUZZ_SECONDS (300)
+fuzz: ## every fuzz target for FUZZ_SECONDS (300) of CPU, FUZZ_JOBS (1) at once
 	@scripts/check-tools
 	scripts/fuzz $(FUZZ_SECONDS)
 

@@ -27,7 +27,7 @@ pub(crate) struct ProcessSettings {
     /// Connections at most; more are refused with MySQL's error 1040 [default: what the limit of open files allows].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connections_max: Option<u32>,
-    /// Connections at most from one client address, 0 for no limit [default: 0].
+    /// Connections at most from one client address, or one /64 of IPv6; 0 for no limit [default: 0].
     #[arg(long, value_name = "N")]
     pub(crate) connections_per_address_max: Option<u32>,
     /// Seconds that a drain (SIGTERM, a handover) gives to sessions that hold a transaction, a cursor or a running

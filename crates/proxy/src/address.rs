@@ -34,6 +34,10 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self, BadAddress> {
         let bad = |reason| BadAddress { text: text.to_owned(), reason };
+        // A line break would end it in a handover's message and in log lines.
+        if text.contains(char::is_control) {
+            return Err(bad("it holds a control character"));
+        }
         if let Some(path) = text.strip_prefix("unix:") {
             return match path {
                 "" => Err(bad("the path is empty")),
@@ -100,6 +104,7 @@ mod tests {
             ("[::g]:3306", "no IPv6"),
             (":3306", "the host is empty"),
             ("unix:", "the path is empty"),
+            ("unix:/run/a\nunix:/run/b", "control character"),
         ] {
             let error = text.parse::<Address>().unwrap_err().to_string();
             assert!(error.contains(reason) && error.contains("host:port"), "{error}");

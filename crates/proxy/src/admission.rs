@@ -1,10 +1,13 @@
 //! How many connections there may be, in total and from one address.
 //!
+//! An IPv6 address counts by its first 64 bits: who has one has all that begin so (RFC 4291, 2.5.1), and could open as
+//! many connections as there are addresses.
+//!
 //! Invariants: whoever is admitted is counted until its permit is dropped, even by a panic.
 //! Not here: what a refused client is told (`listener`, `error`).
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -43,7 +46,7 @@ impl Admission {
         admitted.ok().map(|_| Permit(Arc::clone(self)))
     }
 
-    /// One more connection of this address; `Ok(None)` where nobody counts.
+    /// One more connection of this address, or of its network; `Ok(None)` where nobody counts.
     ///
     /// Errors: the limit that is reached.
     pub(crate) fn admit_address(
@@ -51,7 +54,7 @@ impl Admission {
         address: Option<IpAddr>,
     ) -> Result<Option<AddressPermit>, usize> {
         let max = self.by_address_max.load(Ordering::Relaxed);
-        let Some(address) = address.filter(|_| max > 0) else { return Ok(None) };
+        let Some(address) = address.filter(|_| max > 0).map(network) else { return Ok(None) };
         let mut by_address = self.by_address.lock().unwrap_or_else(PoisonError::into_inner);
         let open = by_address.entry(address).or_default();
         if *open >= max {
@@ -80,6 +83,17 @@ impl Drop for AddressPermit {
     }
 }
 
+/// What counts as one address.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !INTERFACE_ID).into(),
+        canonical => canonical,
+    }
+}
+
+/// The part of an IPv6 address that its holder chooses.
+const INTERFACE_ID: u128 = u64::MAX as u128;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,6 +120,29 @@ mod tests {
         assert!(admission.admit_address(None).is_ok_and(|permit| permit.is_none()));
         drop(permit);
         assert!(admission.admit_address(one).is_ok());
+        assert!(admission.by_address.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn an_ipv6_network_has_one_limit_and_ipv4_addresses_have_their_own() {
+        let admission = Arc::<Admission>::default();
+        admission.set(9, 1);
+        let mut kept = Vec::new();
+        for (address, is_admitted) in [
+            ("2001:db8:0:1::1", true),
+            ("2001:db8:0:1:ffff:ffff:ffff:ffff", false),
+            ("2001:db8:0:2::1", true),
+            ("192.0.2.1", true),
+            ("192.0.2.2", true),
+            // The same as without the prefix, on a socket of both families.
+            ("::ffff:192.0.2.1", false),
+            ("::ffff:192.0.2.3", true),
+        ] {
+            let permit = admission.admit_address(Some(address.parse().unwrap()));
+            assert_eq!(permit.is_ok(), is_admitted, "{address}");
+            kept.extend(permit);
+        }
+        drop(kept);
         assert!(admission.by_address.lock().unwrap().is_empty());
     }
 }

@@ -134,6 +134,7 @@ const fn fault_name(fault: &Fault) -> &'static str {
         Fault::Body(codec::Fault::BodyLongerThanDeclared { .. }) => "body_longer_than_declared",
         Fault::Body(codec::Fault::BodyShorterThanDeclared { .. }) => "body_shorter_than_declared",
         Fault::Body(_) => "body_corrupt",
+        Fault::ChangeUserTooLong { .. } => "change_user_too_long",
         Fault::ClearPasswordRefused(_) => "clear_password_refused",
         Fault::GreetingVersionUnknown { .. } => "greeting_version_unknown",
         Fault::NotMySql { .. } => "not_mysql",
@@ -179,9 +180,14 @@ impl SessionError {
             (Cause::TlsRequired, _) => (SECURE_TRANSPORT_REQUIRED, b"HY000"),
             (Cause::Protocol(Fault::SequenceOutOfOrder { .. }), _) => (NET_PACKETS_OUT_OF_ORDER, b"08S01"),
             (Cause::Protocol(Fault::Body(_)), _) => (NET_UNCOMPRESS_ERROR, b"08S01"),
-            (Cause::Protocol(Fault::PacketTooLarge { .. } | Fault::LoginTooLong { .. }), Side::Client) => {
-                (NET_PACKET_TOO_LARGE, b"08S01")
-            }
+            (
+                Cause::Protocol(
+                    Fault::PacketTooLarge { .. }
+                    | Fault::LoginTooLong { .. }
+                    | Fault::ChangeUserTooLong { .. },
+                ),
+                Side::Client,
+            ) => (NET_PACKET_TOO_LARGE, b"08S01"),
             (Cause::TimedOut(_), Side::Client) => (NET_READ_INTERRUPTED, b"08S01"),
             (Cause::Stopping, _) => (SERVER_SHUTDOWN, b"08S01"),
             (Cause::BufferMemoryExhausted | Cause::CodecThreadFailed, _) => (OUT_OF_RESOURCES, b"HY000"),

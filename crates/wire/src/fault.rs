@@ -18,6 +18,14 @@ pub enum Fault {
     /// The packed body of a frame is wrong.
     #[error("compressed packet: {0}")]
     Body(#[from] codec::Fault),
+    /// A packet of COM_CHANGE_USER or of its exchange is larger than any honest one.
+    #[error("a packet of {len} bytes in a change of user; at most {max} are accepted")]
+    ChangeUserTooLong {
+        /// Payload length in the header, bytes.
+        len: usize,
+        /// The limit, bytes.
+        max: usize,
+    },
     /// A password in clear would cross a leg that is neither TLS nor a Unix socket.
     #[error("a password in clear would cross the {0} leg, which is not TLS")]
     ClearPasswordRefused(crate::Side),

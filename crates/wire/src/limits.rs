@@ -22,7 +22,7 @@ pub const SHARED_FRAME_LEN_UNKNOWN: usize = 16 << 10;
 pub const COMPRESS_LEN_MIN: usize = 50;
 
 /// Longest packet of the connection phase. Connection attributes may take 64 KiB, a token of an
-/// authentication plugin some more; nothing honest comes near.
+/// authentication plugin some more; nothing honest comes near. COM_CHANGE_USER and its exchange have the same bound.
 pub const LOGIN_LEN_MAX: usize = 256 << 10;
 
 /// First payload bytes that the conversation wants to see of a packet: an OK packet's status flags lie

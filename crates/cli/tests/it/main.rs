@@ -5,7 +5,9 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod demo;
+mod dependencies;
 mod process;
 mod restart;
 mod signals;
+mod unsafe_code;
 mod workers;

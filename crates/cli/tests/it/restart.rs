@@ -4,12 +4,17 @@
 //! Not here: what keeps a session from ending (`wire::conversation`), other ways to end (`signals`).
 
 use std::collections::HashSet;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bench::client::{Account, Client, ClientFault, Compression, Stop};
-use lab::real::{Kind, Options, PASSWORD, USER, required_with};
+use lab::real::{Kind, Options, PASSWORD, USER, required_with, root_or_skip};
 use zeroize::Zeroizing;
 
 use crate::process::ProxyProcess;
@@ -153,4 +158,44 @@ fn wait_for_progress(told: &Told, more: u64) {
     while answered() < wanted {
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// A co-tenant of the host, even where the socket's own mode would let it in.
+#[test]
+fn another_user_is_not_given_the_sockets() {
+    const NOBODY: u32 = 65_534;
+    if !root_or_skip() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mode = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    mode(folder.path(), 0o755);
+    let handover = folder.path().join("handover");
+    let args =
+        ["--listen", "127.0.0.1:0", "--server", "127.0.0.1:9", "--handover", handover.to_str().unwrap()];
+    let process = ProxyProcess::start(&args, 1);
+    // It is offered a moment after the addresses are told.
+    let begun = Instant::now();
+    while !handover.exists() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "no handover is offered");
+        std::thread::yield_now();
+    }
+    mode(&handover, 0o666);
+    // Where anybody may run it.
+    let program = folder.path().join("wirepress");
+    std::fs::copy(env!("CARGO_BIN_EXE_wirepress"), &program).unwrap();
+    mode(&program, 0o755);
+    let mut other = Command::new(&program);
+    other.arg("proxy").args(args).uid(NOBODY).gid(NOBODY).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut other = other.spawn().unwrap();
+    // Who starts says where it listens, and who doesn't ends.
+    let mut said = String::new();
+    BufReader::new(other.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    drop(other.kill());
+    other.wait().unwrap();
+    assert_eq!(said, "", "it started");
+    process.await_log("it belongs to another user");
+    // The old process goes on, and its own user's successor gets them.
+    let successor = ProxyProcess::start(&args, 1);
+    assert_eq!(successor.addresses, process.addresses);
 }

@@ -173,6 +173,12 @@ impl Peer {
         self.socket.shut_writing()
     }
 
+    /// Its socket, for what is no packet any more, as TLS. What was not received is lost.
+    #[must_use]
+    pub fn into_stream(self) -> impl Read + Write {
+        self.socket
+    }
+
     /// What came since the last call: frames and packets. Only whole packets may have been taken in between.
     pub fn take_seen(&mut self) -> (Vec<SeenFrame>, Vec<SeenPacket>) {
         self.frame_ends.clear();

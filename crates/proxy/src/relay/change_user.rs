@@ -3,7 +3,8 @@
 //! Both legs are read packet by packet, as at login, but framed if they are compressed: the exchange belongs to
 //! the command phase. Each leg's ids go on from what its peer sent.
 //!
-//! Invariants: runs only when no reply is due; every buffer that held a password is wiped.
+//! Invariants: runs only when no reply is due; every buffer that held a password is wiped; no packet is longer than one
+//! of a login, and the client has no longer for one.
 //! Not here: the command's bytes (`wire::connect::change_user`), the exchange (`connect::exchange`).
 
 use std::future::poll_fn;
@@ -33,23 +34,34 @@ struct Turns<'r, 'w> {
 impl Relay<'_> {
     /// Carries the command and its exchange to the server's OK or ERR.
     pub(super) async fn change_user(&mut self) -> Result<(), SessionError> {
-        let own_key = std::sync::Arc::clone(&self.worker.shared.own_key);
-        let (client_security, server_security) = (self.client.security(), self.server.security());
-        let (nonce, agreed) = (self.nonce.clone(), self.agreed);
         let mut turns = Turns { relay: self, client_ids: (0, 0), server_ids: (0, 0) };
-        let command = turns.read(Side::Client).await?;
+        let carried = turns.carry().await;
+        let client_ids = turns.client_ids;
+        if carried.is_err() && client_ids != (0, 0) {
+            self.exchange_ids = Some(client_ids);
+        }
+        carried
+    }
+}
+
+impl Turns<'_, '_> {
+    async fn carry(&mut self) -> Result<(), SessionError> {
+        let own_key = std::sync::Arc::clone(&self.relay.worker.shared.own_key);
+        let (client_security, server_security) = (self.relay.client.security(), self.relay.server.security());
+        let (nonce, agreed) = (self.relay.nonce.clone(), self.relay.agreed);
+        let command = self.read(Side::Client).await?;
         let plugin = change_user::auth_plugin(&command, agreed).unwrap_or_default().to_vec();
         let mut exchange = Exchange::new(client_security, server_security, plugin, nonce);
         let malformed =
             |fault: Fault| SessionError { side: Side::Client, phase: Phase::Command, cause: fault.into() };
         let asks_for_switch = exchange.begin().map_err(malformed)? == Begin::AskForSwitch;
         let attributes: Vec<_> =
-            turns.relay.attributes.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
+            self.relay.attributes.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
         let for_server = change_user::for_server_leg(&command, agreed, asks_for_switch, &attributes);
         let for_server = Zeroizing::new(for_server.map_err(malformed)?);
-        turns.write(Side::Server, &for_server).await?;
+        self.write(Side::Server, &for_server).await?;
         // After a refusal the server closes, or lets the session go on as it was: it says which.
-        exchange::run(&mut exchange, &mut turns, &own_key).await.map(drop)
+        exchange::run(&mut exchange, self, &own_key).await.map(drop)
     }
 }
 
@@ -62,16 +74,22 @@ impl Packets for Turns<'_, '_> {
         })
     }
 
+    /// As at login the client's turn is limited: behind a server that has said its part nothing else would end it.
     async fn read_either(&mut self) -> Result<(Side, Zeroizing<Vec<u8>>), SessionError> {
-        poll_fn(|cx| {
+        let limit = self.relay.route.config.login_timeout;
+        let read = poll_fn(|cx| {
             for side in [Side::Server, Side::Client] {
                 if let Poll::Ready(payload) = self.poll_packet(cx, side) {
                     return Poll::Ready(payload.map(|payload| (side, payload)));
                 }
             }
             Poll::Pending
+        });
+        let in_time = timeout(limit, read).await;
+        in_time.unwrap_or_else(|_| {
+            let cause = Cause::TimedOut(limit.as_secs());
+            Err(SessionError { side: Side::Client, phase: Phase::Command, cause })
         })
-        .await
     }
 
     async fn write(&mut self, side: Side, payload: &[u8]) -> Result<(), SessionError> {
@@ -113,7 +131,7 @@ fn poll_next(
     worker: &Worker,
 ) -> Poll<Result<NextPacket, SessionError>> {
     loop {
-        if let Some((header, payload)) = half.take_packet() {
+        if let Some((header, payload)) = half.take_packet()? {
             let next = match &half.unpacker {
                 // On a framed leg both counters follow the frame's.
                 Some(unpacker) => unpacker.last_id.wrapping_add(1),

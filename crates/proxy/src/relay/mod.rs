@@ -51,6 +51,8 @@ pub(crate) struct Relay<'a> {
     server_lost: Option<SessionError>,
     stall: Option<Stall>,
     idle: Option<Stall>,
+    /// Packet and frame id that are next for the client, where a change of user failed on the way.
+    exchange_ids: Option<(u8, u8)>,
 }
 
 /// How a session ends in order.
@@ -127,6 +129,7 @@ impl<'a> Relay<'a> {
             server_lost: None,
             stall: None,
             idle: None,
+            exchange_ids: None,
         }
     }
 
@@ -276,7 +279,8 @@ impl<'a> Relay<'a> {
                 to_client.poll_finish(cx, client, conversation, worker)
             })
             .await?;
-            let ids = self.to_client.unsent_ids().unwrap_or_else(|| self.conversation.error_ids());
+            let ids = self.exchange_ids.or_else(|| self.to_client.unsent_ids());
+            let ids = ids.unwrap_or_else(|| self.conversation.error_ids());
             self.to_client.append_own(ids, &error.build(), self.worker)?;
             self.deliver(Direction::ToClient).await
         };

@@ -13,7 +13,9 @@ use std::io;
 use tokio_rustls::rustls::Error;
 
 mod carrier;
+mod der;
 mod files;
+mod fingerprint;
 mod listener;
 mod reloading;
 mod self_signed;
@@ -22,10 +24,11 @@ mod version_1;
 
 pub(crate) use carrier::Carrier;
 pub use files::TlsError;
+pub use fingerprint::{BadFingerprint, Fingerprint};
 pub use listener::{ListenerTls, TlsMode};
 pub(crate) use reloading::Reloading;
 pub use self_signed::make_self_signed;
-pub use server_leg::{BadFingerprint, Fingerprint, ServerTls, SslMode};
+pub use server_leg::{ServerTls, SslMode};
 
 /// Whether a handshake failed because the peer speaks no TLS, or not any more.
 pub(crate) fn is_no_tls(error: &io::Error) -> bool {

@@ -2,9 +2,7 @@
 //!
 //! Source: MySQL manual, "Command Options for Encrypted Connections". Not here: the handshake (`connect`).
 
-use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use aws_lc_rs::digest;
@@ -18,7 +16,7 @@ use tokio_rustls::rustls::{
 };
 
 use super::version_1::Version1Key;
-use super::{Reloading, TlsError, files};
+use super::{Fingerprint, Reloading, TlsError, files};
 
 /// `--ssl-mode`, with MySQL's meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -46,54 +44,6 @@ impl SslMode {
             Self::VerifyCa => "verify_ca",
             Self::VerifyIdentity => "verify_identity",
         }
-    }
-}
-
-/// SHA-256 of a certificate in DER form.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Fingerprint([u8; 32]);
-
-/// Why a text is no fingerprint.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "'{0}' is no SHA-256 fingerprint; write 64 hex digits, with or without colons, as 'openssl x509 -in \
-     server-cert.pem -noout -fingerprint -sha256' prints them"
-)]
-pub struct BadFingerprint(String);
-
-impl FromStr for Fingerprint {
-    type Err = BadFingerprint;
-
-    fn from_str(text: &str) -> Result<Self, BadFingerprint> {
-        let bad = || BadFingerprint(text.to_owned());
-        let digits: Vec<u8> =
-            text.bytes().filter(|byte| *byte != b':').map(|byte| byte.to_ascii_lowercase()).collect();
-        let mut out = [0; 32];
-        if digits.len() != 2 * out.len() {
-            return Err(bad());
-        }
-        let value = |digit: u8| char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
-        for (byte, pair) in out.iter_mut().zip(digits.chunks_exact(2)) {
-            let &[high, low] = pair else { return Err(bad()) };
-            *byte = value(high).ok_or_else(bad)? << 4 | value(low).ok_or_else(bad)?;
-        }
-        Ok(Self(out))
-    }
-}
-
-impl fmt::Display for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, byte) in self.0.iter().enumerate() {
-            let colon = if index == 0 { "" } else { ":" };
-            write!(f, "{colon}{byte:02X}")?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Debug for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 
@@ -207,7 +157,7 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         if let Some(pinned) = self.fingerprint
-            && digest::digest(&digest::SHA256, end_entity).as_ref() != pinned.0
+            && digest::digest(&digest::SHA256, end_entity).as_ref() != pinned.bytes()
         {
             return Err(Error::General(
                 "the certificate's fingerprint is not the one of --ssl-fp".to_owned(),
@@ -264,18 +214,6 @@ impl ServerCertVerifier for Verifier {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_fingerprint_is_read_as_openssl_prints_it() {
-        let text =
-            "00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF";
-        let read: Fingerprint = text.parse().unwrap();
-        assert_eq!(read.to_string(), text);
-        assert_eq!(text.replace(':', "").to_lowercase().parse(), Ok(read));
-        for bad in ["", "00:11", &text[1..], &text.replace('A', "G")] {
-            assert!(bad.parse::<Fingerprint>().is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn the_mode_follows_from_what_is_given_as_in_mysqls_clients() {

@@ -1,21 +1,19 @@
 //! The key of a certificate of X.509 version 1, which webpki doesn't read.
 //!
-//! ```text
-//! SEQUENCE { SEQUENCE { [0] version, if not 1 | serial | signature algorithm | issuer | validity | subject
-//!                       | SEQUENCE { SEQUENCE { key's algorithm }, BIT STRING key } ...
-//! ```
 //! Such certificates are common: `openssl x509 -req` makes them unless it is given extensions, and MySQL's manual says
 //! to call it so. A server that has one is who it is by its pinned fingerprint, or nobody asks.
 //!
 //! Invariant: only the proof that the peer has the key is checked here, never who signed the certificate.
-//! Source: RFC 5280, 4.1; RFC 8446, 4.4.3; MySQL manual, "Creating SSL Certificates and Keys Using openssl"; pinned by
+//! Source: RFC 8446, 4.4.3; MySQL manual, "Creating SSL Certificates and Keys Using openssl"; pinned by
 //! `tests/it/live/tls/server_modes.rs`.
-//! Not here: certificates of version 3 (rustls).
+//! Not here: where the key lies (`der`), certificates of version 3 (rustls).
 
 use tokio_rustls::rustls::client::danger::HandshakeSignatureValid;
 use tokio_rustls::rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls13_signature_with_raw_key};
 use tokio_rustls::rustls::pki_types::SubjectPublicKeyInfoDer;
 use tokio_rustls::rustls::{CertificateError, DigitallySignedStruct, Error, PeerIncompatible};
+
+use super::der;
 
 /// The public key of a certificate of version 1.
 pub(super) struct Version1Key<'a> {
@@ -25,14 +23,7 @@ pub(super) struct Version1Key<'a> {
 impl<'a> Version1Key<'a> {
     /// `None` for any other version, and for what is no certificate.
     pub(super) fn of(certificate: &'a [u8]) -> Option<Self> {
-        let mut fields = Element::first(Element::first(certificate)?.content)?.content;
-        if fields.first() == Some(&VERSION) {
-            return None;
-        }
-        for _serial_algorithm_issuer_validity_subject in 0..5 {
-            fields = Element::first(fields)?.rest;
-        }
-        Some(Self { info: Element::first(fields)?.whole })
+        der::version_1_key_info(certificate).map(|info| Self { info })
     }
 
     /// Whether a TLS 1.3 peer has the private key.
@@ -54,7 +45,7 @@ impl<'a> Version1Key<'a> {
         supported: &WebPkiSupportedAlgorithms,
     ) -> Result<HandshakeSignatureValid, Error> {
         let bad = Error::InvalidCertificate(CertificateError::BadEncoding);
-        let Some((algorithm_id, key)) = self.parts() else { return Err(bad) };
+        let Some((algorithm_id, key)) = der::algorithm_and_key(self.info) else { return Err(bad) };
         let of_scheme = supported.mapping.iter().find(|(scheme, _)| *scheme == signed.scheme);
         let algorithms = of_scheme.map(|(_, algorithms)| *algorithms).unwrap_or_default();
         let fitting = algorithms.iter().find(|it| it.public_key_alg_id().as_ref() == algorithm_id);
@@ -66,46 +57,7 @@ impl<'a> Version1Key<'a> {
             .map(|()| HandshakeSignatureValid::assertion())
             .map_err(|_| Error::InvalidCertificate(CertificateError::BadSignature))
     }
-
-    /// The algorithm's identifier and the key itself.
-    fn parts(&self) -> Option<(&'a [u8], &'a [u8])> {
-        let algorithm = Element::first(Element::first(self.info)?.content)?;
-        // The first byte says how many bits of the last are unused: none.
-        let key = Element::first(algorithm.rest)?.content.strip_prefix(&[0])?;
-        Some((algorithm.content, key))
-    }
 }
-
-/// One element of DER.
-struct Element<'a> {
-    content: &'a [u8],
-    /// With its tag and length.
-    whole: &'a [u8],
-    /// What follows it.
-    rest: &'a [u8],
-}
-
-impl<'a> Element<'a> {
-    fn first(bytes: &'a [u8]) -> Option<Self> {
-        let (&[_tag, first], rest) = bytes.split_first_chunk()?;
-        let digits_len = if first < LONG_LEN { 0 } else { usize::from(first - LONG_LEN) };
-        if digits_len > LEN_DIGITS_MAX {
-            return None;
-        }
-        let digits = rest.get(..digits_len)?;
-        let long = digits.iter().fold(0, |len, digit| len << 8 | usize::from(*digit));
-        let len = if first < LONG_LEN { usize::from(first) } else { long };
-        let (start, end) = (2 + digits_len, 2 + digits_len + len);
-        Some(Self { content: bytes.get(start..end)?, whole: bytes.get(..end)?, rest: bytes.get(end..)? })
-    }
-}
-
-/// The tag of the version, which version 1 leaves out.
-const VERSION: u8 = 0xa0;
-/// From here a length's first byte is the number of its digits.
-const LONG_LEN: u8 = 0x80;
-/// No certificate has 16 MiB.
-const LEN_DIGITS_MAX: usize = 3;
 
 #[cfg(test)]
 mod tests {
@@ -140,7 +92,7 @@ mod tests {
             let mut flipped = whole.clone();
             flipped[at] ^= 0xff;
             if let Some(key) = Version1Key::of(&flipped) {
-                key.parts();
+                der::algorithm_and_key(key.info);
             }
         }
     }

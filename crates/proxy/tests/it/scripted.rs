@@ -5,9 +5,11 @@
 //! ```
 //! Not here: what is tested with it (`pairs`, `bad_input`).
 
+use std::path::Path;
+
 use codec::Algorithm;
 use lab::peer::{Listener, Peer};
-use proxy::{Address, Config, ListenerConfig, Proxy};
+use proxy::{Address, Config, ListenerConfig, ListenerTls, Proxy, TlsMode, make_self_signed};
 use tempfile::TempDir;
 use wire::connect::{Greeting, Login};
 use wire::{Capabilities, connect::greeting::FirstPacket, packet};
@@ -83,9 +85,13 @@ impl Stage {
 
     /// A client that was greeted, and the server that did it.
     pub(crate) fn greeted(&self) -> Session {
+        self.greeted_by(&greeting())
+    }
+
+    fn greeted_by(&self, greeting: &Greeting) -> Session {
         let mut client = self.connect();
         let mut server = self.listener.accept().unwrap();
-        server.send(&lab::peer::packets(0, [greeting().build().as_slice()])).unwrap();
+        server.send(&lab::peer::packets(0, [greeting.build().as_slice()])).unwrap();
         let greeted = client.receive().unwrap();
         let Ok(FirstPacket::Greeting(_)) = FirstPacket::parse(&greeted.payload) else {
             panic!("{greeted:?}")
@@ -100,8 +106,23 @@ impl Stage {
 
     /// A session whose client uses `algorithm` and announces its own `max_allowed_packet`.
     pub(crate) fn open_with(&self, algorithm: Algorithm, max_packet_len: u32) -> Session {
-        let Session { mut client, mut server } = self.greeted();
-        let login = Login { max_packet_len, ..login(algorithm) };
+        self.log_in(self.greeted(), &Login { max_packet_len, ..login(algorithm) })
+    }
+
+    /// A session on a server that can do this.
+    pub(crate) fn open_behind(&self, algorithm: Algorithm, capabilities: Capabilities) -> Session {
+        self.log_in(self.greeted_by(&Greeting { capabilities, ..greeting() }), &login(algorithm))
+    }
+
+    /// A greeted session's login, which the server accepts.
+    pub(crate) fn log_in(&self, session: Session, login: &Login) -> Session {
+        let Session { mut client, mut server } = session;
+        let asks = |flag| login.capabilities.contains(flag);
+        let algorithm = match (asks(Capabilities::COMPRESS), asks(Capabilities::ZSTD_COMPRESSION_ALGORITHM)) {
+            (true, _) => Algorithm::Zlib,
+            (_, true) => Algorithm::Zstd,
+            _ => Algorithm::Uncompressed,
+        };
         client.send(&lab::peer::packets(1, [login.build().as_slice()])).unwrap();
         let received = server.receive().unwrap();
         let asked = Login::parse(&received.payload).unwrap().capabilities;
@@ -165,6 +186,12 @@ pub(crate) fn login(algorithm: Algorithm) -> Login {
         zstd_level,
         ..Login::default()
     }
+}
+
+/// TLS for clients, with a pair that is made in `folder`.
+pub(crate) fn listener_tls(folder: &Path, mode: TlsMode) -> Option<ListenerTls> {
+    let (cert, key) = make_self_signed(folder).unwrap();
+    Some(ListenerTls { mode, cert, key, client_ca: None })
 }
 
 /// How many packets a payload takes.

@@ -14,8 +14,8 @@
 //! decides. A client that begins with `sha256_password` has sent its password, or asked for a key, before the server
 //! said a word; where the legs differ the server is asked to begin anew ([`Begin::AskForSwitch`]).
 //!
-//! Invariants: a password exists only in the buffers handed to the caller for one step, which wipes them;
-//! `mysql_clear_password` never crosses a plain leg.
+//! Invariants: a password exists only in the buffers handed to the caller for one step, which wipes them; what a
+//! method sends in clear ([`CLEAR_METHODS`]) never crosses a plain leg.
 //! Source: MySQL `sql/auth/sha2_password.cc`, `sql-common/client_authentication.cc`.
 //! Not here: RSA itself (crate `proxy`, `connect::rsa`); answering a nonce (`scramble`).
 
@@ -128,8 +128,12 @@ impl Exchange {
     fn refuse_clear_password(&self) -> Result<(), Fault> {
         let plain = |leg| leg == Security::Plain;
         match self.plugin.as_slice() {
-            CLEAR_PASSWORD if plain(self.client) => Err(Fault::ClearPasswordRefused(Side::Client)),
-            CLEAR_PASSWORD if plain(self.server) => Err(Fault::ClearPasswordRefused(Side::Server)),
+            plugin if CLEAR_METHODS.contains(&plugin) && plain(self.client) => {
+                Err(Fault::ClearPasswordRefused(Side::Client))
+            }
+            plugin if CLEAR_METHODS.contains(&plugin) && plain(self.server) => {
+                Err(Fault::ClearPasswordRefused(Side::Server))
+            }
             DIALOG if plain(self.server) && !plain(self.client) => {
                 Err(Fault::ClearPasswordRefused(Side::Server))
             }
@@ -148,7 +152,8 @@ impl Exchange {
                 let server_key_pem = payload.get(1..).unwrap_or_default().to_vec();
                 Ok(Step::EncryptForServer { server_key_pem })
             }
-            [MORE_DATA, FULL_AUTHENTICATION] if self.plugin == CACHING_SHA2 => {
+            // Whatever follows: some clients look at this byte alone, and would send their password.
+            [MORE_DATA, FULL_AUTHENTICATION, ..] if self.plugin == CACHING_SHA2 => {
                 self.stage = Stage::FullAuthentication;
                 Ok(Step::Forward)
             }
@@ -261,7 +266,8 @@ const PEM_START: u8 = b'-';
 const RSA_LENS: [usize; 4] = [128, 256, 384, 512];
 const CACHING_SHA2: &[u8] = b"caching_sha2_password";
 const SHA256: &[u8] = b"sha256_password";
-const CLEAR_PASSWORD: &[u8] = b"mysql_clear_password";
+/// Methods of MySQL's that send what lets a client in as it is: a password, or a token of OpenID Connect.
+pub const CLEAR_METHODS: [&[u8]; 2] = [b"mysql_clear_password", b"authentication_openid_connect_client"];
 /// MariaDB's plugin of PAM: questions, and answers in clear.
 const DIALOG: &[u8] = b"dialog";
 /// A plugin that no account has: the server answers with an AuthSwitchRequest to the account's own.
@@ -329,6 +335,15 @@ mod tests {
         assert_eq!(exchange.unmask(&masked_password), b"secret\0");
         let step = exchange.server_packet(b"\x01-----BEGIN PUBLIC KEY").unwrap();
         assert_eq!(step, Step::EncryptForServer { server_key_pem: b"-----BEGIN PUBLIC KEY".to_vec() });
+    }
+
+    /// PyMySQL looks at the first byte of the two alone.
+    #[test]
+    fn a_wish_for_the_password_with_a_tail_is_one_too() {
+        let mut exchange = exchange(true, false);
+        assert_eq!(exchange.server_packet(&[1, 4, 0]), Ok(Step::Forward));
+        let step = exchange.client_packet(b"secret\0").unwrap();
+        assert!(matches!(step, Step::AskServerForKey { .. }), "{step:?}");
     }
 
     #[test]
@@ -402,13 +417,15 @@ mod tests {
     #[test]
     fn a_clear_password_crosses_no_plain_leg() {
         let refused = |side| Err(Fault::ClearPasswordRefused(side));
-        for (client, server, side) in [(Plain, Tls, Side::Client), (Tls, Plain, Side::Server)] {
-            let mut exchange = exchange_of(b"mysql_clear_password", client, server);
-            assert_eq!(exchange.begin().map(drop), refused(side));
-            let switch = b"\xfemysql_clear_password\0\0";
-            assert_eq!(exchange.server_packet(switch).map(drop), refused(side));
+        for method in CLEAR_METHODS {
+            for (client, server, side) in [(Plain, Tls, Side::Client), (Tls, Plain, Side::Server)] {
+                let mut exchange = exchange_of(method, client, server);
+                assert_eq!(exchange.begin().map(drop), refused(side));
+                let switch = [b"\xfe", method, b"\0\0"].concat();
+                assert_eq!(exchange.server_packet(&switch).map(drop), refused(side));
+            }
+            assert_eq!(exchange_of(method, Tls, Socket).begin(), Ok(Begin::Forward));
         }
-        assert_eq!(exchange_of(b"mysql_clear_password", Tls, Socket).begin(), Ok(Begin::Forward));
         assert!(exchange_of(b"dialog", Tls, Plain).begin().is_err());
         assert!(exchange_of(b"dialog", Plain, Plain).begin().is_ok());
     }

@@ -1,11 +1,13 @@
 //! Packets that the proxy itself reads or makes: exchanges that it translates, and its own errors.
 //!
-//! Invariants: what waits to be delivered goes first; a packet that may hold a password is wiped where it lay.
+//! Invariants: what waits to be delivered goes first; a packet that may hold a password is wiped where it lay; a packet
+//! that is collected has at most `LOGIN_LEN_MAX` bytes.
 //! Not here: packets that pass (`super`).
 
 use std::task::{Context, Poll, ready};
 
-use wire::packet;
+use wire::limits::LOGIN_LEN_MAX;
+use wire::{Fault, packet};
 use zeroize::Zeroizing;
 
 use super::HalfPipe;
@@ -13,6 +15,9 @@ use crate::leg::Leg;
 use crate::relay::unpacker::Unpacked;
 use crate::worker::Worker;
 use crate::{Cause, Phase, SessionError};
+
+/// A packet that was read whole.
+pub(in crate::relay) type Taken = (packet::Header, Zeroizing<Vec<u8>>);
 
 impl HalfPipe {
     /// Appends one packet of the proxy's own, with this packet and frame id, to what is delivered.
@@ -38,14 +43,23 @@ impl HalfPipe {
     }
 
     /// Takes the packet at the start of `inner` out, if it is whole and nothing waits before it.
-    pub(in crate::relay) fn take_packet(&mut self) -> Option<(packet::Header, Zeroizing<Vec<u8>>)> {
+    ///
+    /// Errors: `ChangeUserTooLong` as soon as its header says so, since it is collected outside of the budget.
+    pub(in crate::relay) fn take_packet(&mut self) -> Result<Option<Taken>, SessionError> {
         let bytes = self.inner.bytes.waiting();
-        let header = packet::Header::parse(bytes).filter(|_| self.scanned_len == 0)?;
+        let Some(header) = packet::Header::parse(bytes).filter(|_| self.scanned_len == 0) else {
+            return Ok(None);
+        };
+        if header.payload_len > LOGIN_LEN_MAX {
+            let fault = Fault::ChangeUserTooLong { len: header.payload_len, max: LOGIN_LEN_MAX };
+            return Err(self.failed(fault.into()));
+        }
         let end = packet::HEADER_LEN + header.payload_len;
-        let payload = Zeroizing::new(bytes.get(packet::HEADER_LEN..end)?.to_vec());
-        self.inner.bytes.waiting_mut().get_mut(..end)?.fill(0);
+        let Some(payload) = bytes.get(packet::HEADER_LEN..end) else { return Ok(None) };
+        let payload = Zeroizing::new(payload.to_vec());
+        self.inner.bytes.waiting_mut().iter_mut().take(end).for_each(|byte| *byte = 0);
         self.inner.bytes.consume(end);
-        Some((header, payload))
+        Ok(Some((header, payload)))
     }
 
     /// Takes more of the source in without following it: for exchanges that are read packet by packet.

@@ -2,12 +2,15 @@
 //! fault in the counters, and in bounded time.
 //!
 //! * `first_bytes`: what a client may open with; `proxy_header`: the same where a PROXY header is due; `unreachable`: servers that are none
-//! * `frames`: lies in the command phase, from either side; `memory`: frames that need more than there is
+//! * `frames`: lies in the command phase, from either side; `memory`: frames that need more than there is;
+//!   `change_user`: the exchange in it; `level`: a client that asks for the most expensive one
 //!
-//! Not here: fuzzing (`fuzz/`), probes against real servers (`live`).
+//! Not here: bytes of public advisories (`advisories`), fuzzing (`fuzz/`), probes against real servers (`live`).
 
+mod change_user;
 mod first_bytes;
 mod frames;
+mod level;
 mod memory;
 mod proxy_header;
 mod unreachable;
@@ -24,7 +27,7 @@ use crate::scripted::Stage;
 const SOON: Duration = Duration::from_millis(200);
 
 /// The client is told `code` in words that hold `text`, and nothing more.
-fn assert_told(client: &mut Peer, code: u16, text: &str) -> ErrPacket {
+pub(crate) fn assert_told(client: &mut Peer, code: u16, text: &str) -> ErrPacket {
     let packet = client.receive().unwrap();
     assert_eq!(packet.payload.first(), Some(&0xff), "{packet:?}");
     let error = ErrPacket::parse(&packet.payload).unwrap();
@@ -35,7 +38,7 @@ fn assert_told(client: &mut Peer, code: u16, text: &str) -> ErrPacket {
 }
 
 /// The fault is counted once.
-fn assert_counted(stage: &Stage, side: Side, cause: &str) {
+pub(crate) fn assert_counted(stage: &Stage, side: Side, cause: &str) {
     assert_counted_times(stage, side, cause, 1);
 }
 

@@ -16,4 +16,4 @@ mod replication;
 mod route;
 mod servers;
 mod sizes;
-mod tls;
+pub(crate) mod tls;

@@ -28,7 +28,7 @@ use proxy::{ListenerConfig, SslMode, TlsMode};
 use self::certificates::Pair;
 use super::front::{Client, Front, Transport};
 
-pub(crate) use self::client::start as start_tls;
+pub(crate) use self::client::{connection as client_connection, start as start_tls};
 
 /// How a leg connects, and what protects it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

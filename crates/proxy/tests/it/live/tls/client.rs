@@ -14,6 +14,11 @@ use tokio_rustls::rustls::{
 
 /// TLS on a socket that has sent its SSLRequest; the handshake happens at the first write.
 pub(crate) fn start<S: Read + Write>(socket: S) -> StreamOwned<ClientConnection, S> {
+    StreamOwned::new(connection(), socket)
+}
+
+/// Its state alone.
+pub(crate) fn connection() -> ClientConnection {
     let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
@@ -21,7 +26,7 @@ pub(crate) fn start<S: Read + Write>(socket: S) -> StreamOwned<ClientConnection,
         .with_custom_certificate_verifier(Arc::new(TakesAny))
         .with_no_client_auth();
     let name = ServerName::try_from("localhost").unwrap();
-    StreamOwned::new(ClientConnection::new(Arc::new(config), name).unwrap(), socket)
+    ClientConnection::new(Arc::new(config), name).unwrap()
 }
 
 #[derive(Debug)]

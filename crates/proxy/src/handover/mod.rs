@@ -9,7 +9,9 @@
 //! connection is lost.
 //!
 //! Invariants: only the same user, or root, is given the sockets.
-//! Not here: when a process ends (crate `cli`), socket activation by systemd (crate `cli`).
+//! Not here: the text (`message`), when a process ends (crate `cli`), socket activation by systemd (crate `cli`).
+
+mod message;
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -27,7 +29,7 @@ use rustix::net::{
 };
 
 use crate::listener::{Inherited, Listener};
-use crate::{Address, Proxy};
+use crate::Proxy;
 
 /// What a predecessor handed over.
 #[derive(Debug)]
@@ -61,12 +63,7 @@ impl Inheritance {
         let (text, sockets) = receive(&predecessor)?;
         let malformed =
             |why| io::Error::new(io::ErrorKind::InvalidData, format!("'{}': {why}", path.display()));
-        let mut lines = text.lines();
-        if lines.next() != Some(GREETING) {
-            return Err(malformed("the process there speaks another handover protocol"));
-        }
-        let addresses = lines.map(str::parse).collect::<Result<Vec<Address>, _>>();
-        let addresses = addresses.map_err(|_| malformed("an address can't be read"))?;
+        let addresses = message::parse(&text).map_err(malformed)?;
         if addresses.len() != sockets.len() {
             return Err(malformed("addresses and sockets don't match"));
         }
@@ -120,11 +117,7 @@ impl Handover {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"));
         }
         let listeners: Vec<_> = self.listeners.iter().filter_map(Weak::upgrade).collect();
-        let mut text = format!("{GREETING}\n");
-        for listener in &listeners {
-            text.push_str(&format!("{}\n", listener.asked()));
-        }
-        text.push('\n');
+        let text = message::build(listeners.iter().map(|listener| listener.asked()));
         let sockets: Vec<_> = listeners.iter().map(|listener| listener.socket()).collect();
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(SOCKETS_MAX))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -144,9 +137,9 @@ impl Handover {
 }
 
 /// The text up to its empty line, and the sockets that came with it.
-fn receive(stream: &UnixStream) -> io::Result<(String, Vec<OwnedFd>)> {
+fn receive(stream: &UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     let (mut text, mut sockets) = (Vec::new(), Vec::new());
-    while !text.ends_with(b"\n\n") {
+    while !text.ends_with(message::END) {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(SOCKETS_MAX))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut bytes = [0; 4096];
@@ -162,11 +155,9 @@ fn receive(stream: &UnixStream) -> io::Result<(String, Vec<OwnedFd>)> {
         }
         text.extend_from_slice(bytes.get(..received.bytes).unwrap_or_default());
     }
-    text.pop();
-    Ok((String::from_utf8_lossy(&text).into_owned(), sockets))
+    Ok((text, sockets))
 }
 
-const GREETING: &str = "wirepress handover 1";
 const READY: &[u8; 6] = b"ready\n";
 /// Linux passes at most 253 at once.
 const SOCKETS_MAX: usize = 253;
