@@ -36,7 +36,12 @@ enum Packet<'a> {
     /// caching_sha2_password asks for the password, perhaps with bytes that it should not have.
     ServerAsks(&'a [u8]),
     ServerKey,
-    ServerSwitches { method: Method<'a>, nonce: &'a [u8], is_next_factor: bool, has_nul: bool },
+    ServerSwitches {
+        method: Method<'a>,
+        nonce: &'a [u8],
+        is_next_factor: bool,
+        has_nul: bool,
+    },
     Server(&'a [u8]),
     ClientPassword,
     ClientAsksForKey,
@@ -61,7 +66,9 @@ fuzz_target!(|input: ([Leg; 2], Method<'_>, &[u8], Vec<Packet<'_>>)| {
     for packet in packets {
         let from_server = match packet {
             Packet::ServerAsks(tail) => Some([&[1, 4], tail].concat()),
-            Packet::ServerKey => Some(b"\x01-----BEGIN PUBLIC KEY-----\nAA==\n-----END PUBLIC KEY-----\n".to_vec()),
+            Packet::ServerKey => {
+                Some(b"\x01-----BEGIN PUBLIC KEY-----\nAA==\n-----END PUBLIC KEY-----\n".to_vec())
+            }
             Packet::ServerSwitches { method, nonce, is_next_factor, has_nul } => {
                 let first: &[u8] = if is_next_factor { &[2] } else { &[0xfe] };
                 let end: &[u8] = if has_nul { &[0] } else { b"" };

@@ -52,8 +52,7 @@ fuzz_target!(|input: (u32, u32, bool, Vec<Operation<'_>>)| {
                 }
             }
             Operation::Frame { of_client, id, packed_len, inside_packet } => {
-                let header =
-                    frame::Header { packed_len: packed_len.into(), sequence_id: id, plain_len: 0 };
+                let header = frame::Header { packed_len: packed_len.into(), sequence_id: id, plain_len: 0 };
                 if conversation.frame_received(side(of_client), header, inside_packet).is_err() {
                     return;
                 }

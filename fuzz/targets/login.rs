@@ -13,10 +13,15 @@ fuzz_target!(|input: (u32, Option<u8>, &[u8])| {
     let _ = foreign_protocol(payload);
     let Ok(ClientHello::Login(login)) = ClientHello::parse(payload) else { return };
     // Any wish can be built.
-    let leg = ServerLeg { capabilities: Capabilities::from_bits(bits, 0), zstd_level: level, ..ServerLeg::default() };
+    let leg = ServerLeg {
+        capabilities: Capabilities::from_bits(bits, 0),
+        zstd_level: level,
+        ..ServerLeg::default()
+    };
     let _ = Login::for_server_leg(payload, &leg);
     let attributes = [(&b"_client_ip"[..], &b"192.0.2.1"[..])];
-    let _ = Login::for_server_leg(payload, &ServerLeg { asks_for_switch: true, attributes: &attributes, ..leg });
+    let _ =
+        Login::for_server_leg(payload, &ServerLeg { asks_for_switch: true, attributes: &attributes, ..leg });
     let mut copy = payload.to_vec();
     apply_ssl_request(&ssl_request(payload, login.capabilities), &mut copy);
     assert_eq!(copy, payload);

@@ -2,7 +2,7 @@
 //!
 //! Not here: the protocol's faults themselves (`wire::Fault`).
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::io;
 
 use wire::response::ErrPacket;
@@ -253,7 +253,16 @@ impl SessionError {
 
 impl fmt::Display for SessionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} leg, {} phase: {}", self.side, self.phase.name(), self.cause)
+        write!(f, "{} leg, {} phase: ", self.side, self.phase.name())?;
+        // It goes to the log. A cause may hold a server's own words, and those a client's name: neither may begin a
+        // line there, or steer a terminal.
+        self.cause.to_string().chars().try_for_each(|character| {
+            if character.is_control() {
+                write!(f, "{}", character.escape_default())
+            } else {
+                f.write_char(character)
+            }
+        })
     }
 }
 

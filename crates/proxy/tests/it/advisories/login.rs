@@ -9,6 +9,7 @@ use wire::connect::Login;
 use wire::{Capabilities, Side, packet};
 
 use crate::bad_input::{assert_counted, assert_told};
+use crate::live::log_lines;
 use crate::scripted::{Session, Stage, Transport, listener_tls, login};
 
 fn stage() -> Stage {
@@ -112,6 +113,38 @@ fn the_bit_for_tls_in_a_plain_login_is_no_tls() {
     assert_eq!(farewell.user, b"wirepress_probe");
     drop((client, server));
     assert_counted(&stage, Side::Client, "tls_required");
+}
+
+/// Envoy CVE-2024-45808: a peer's line breaks made lines of the log.
+/// <https://github.com/envoyproxy/envoy/security/advisories/GHSA-p222-xhp9-39rc>
+///
+/// A server repeats the name that it refuses, so that anybody may write there.
+#[test]
+fn a_name_with_line_breaks_makes_no_line_of_the_log() {
+    log_lines::keep();
+    let stage = stage();
+    let Session { mut client, mut server } = stage.greeted();
+    let forged = "evil\n2026-01-01T00:00:00Z  INFO session ended\r\u{1b}[2J\u{9b}0m";
+    let login = Login { user: forged.into(), ..login(Algorithm::Uncompressed) };
+    client.send(&packets(1, [login.build().as_slice()])).unwrap();
+    assert_eq!(Login::parse(&server.receive().unwrap().payload).unwrap().user, forged.as_bytes());
+    let refusal =
+        [&b"\xff\x15\x04#28000Access denied for user '"[..], forged.as_bytes(), b"'@'localhost'"].concat();
+    server.send(&packets(2, [refusal.as_slice()])).unwrap();
+    // The client gets the server's words as they are.
+    assert_eq!(client.receive().unwrap().payload, refusal);
+    drop((client, server));
+    assert_counted(&stage, Side::Server, "refused");
+    let of_it = || log_lines::lines().into_iter().find(|line| line.contains("for user 'evil"));
+    let begun = std::time::Instant::now();
+    let line = loop {
+        assert!(begun.elapsed() < lab::peer::PATIENCE, "nothing was logged");
+        match of_it() {
+            Some(line) => break line,
+            None => std::thread::yield_now(),
+        }
+    };
+    assert!(line.contains("evil\\n2026") && !line.contains(char::is_control), "{line:?}");
 }
 
 /// go-sql-driver #1751: a server's greeting that ends in the middle crashed clients.

@@ -9,7 +9,7 @@ mod dumps;
 mod flows;
 mod front;
 mod limits;
-mod log_lines;
+pub(crate) mod log_lines;
 mod probes;
 mod proxy_protocol;
 mod replication;
