@@ -1,12 +1,12 @@
-//! The packets that end replies: read or refused, the same when built and read again, and what is peeked of them is
-//! what they say.
+//! The packets of replies: read or refused, the same when built and read again, and what is peeked of those that end a
+//! reply is what they say.
 //!
 //! Not here: where a reply ends (`conversation`).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use wire::limits::PEEK_LEN;
-use wire::response::{ErrPacket, OkPacket, eof, err, ok};
+use wire::response::{ErrPacket, OkPacket, eof, err, ok, text_result};
 use wire::{Reader, write_lenenc_bytes, write_lenenc_int};
 
 fuzz_target!(|payload: &[u8]| {
@@ -27,6 +27,18 @@ fuzz_target!(|payload: &[u8]| {
             assert_eq!(payload[0], eof::HEADER);
         }
     }
+
+    if let Ok(values) = text_result::row(payload) {
+        let mut built = Vec::new();
+        for value in &values {
+            match value {
+                Some(value) => write_lenenc_bytes(&mut built, value),
+                None => built.push(0xfb),
+            }
+        }
+        assert_eq!(text_result::row(&built), Ok(values));
+    }
+    let _ = text_result::column_name(payload);
 
     let mut reader = Reader::new(payload);
     while let Ok(value) = reader.lenenc_int() {
