@@ -25,6 +25,7 @@ mod error;
 mod handover;
 mod leg;
 mod listener;
+mod lookups;
 mod networks;
 mod proxy;
 mod relay;

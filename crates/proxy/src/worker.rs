@@ -19,6 +19,7 @@ use crate::buffer::SpareBuffers;
 use crate::codec_threads::ContextPool;
 use crate::connect::rsa::OwnKey;
 use crate::ending::Ending;
+use crate::lookups::Lookups;
 use crate::route::Route;
 use crate::{Counters, session};
 
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     pub(crate) context_pool: Arc<ContextPool>,
     pub(crate) ending: Arc<Ending>,
     pub(crate) admission: Arc<Admission>,
+    pub(crate) lookups: Lookups,
 }
 
 /// What the sessions of one worker share.
@@ -113,5 +115,6 @@ async fn serve(mut queue: mpsc::UnboundedReceiver<Accepted>, shared: Arc<Shared>
     while sessions.join_next().await.is_some() {}
 }
 
-/// Codec work on large frames and name lookups; more would only compete for the same cores.
+/// Codec work on large frames and name lookups (of which `lookups` lets through half as many); more would only compete
+/// for the same cores.
 const HELPER_THREADS_MAX: usize = 16;

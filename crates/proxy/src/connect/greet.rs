@@ -9,16 +9,14 @@
 //! Invariants: nothing is dialled before a due header came; what is sent to a server goes before any wait for it.
 //! Not here: headers' bytes (`wire::proxy_protocol`), what follows the greeting (`super`).
 
-use std::sync::Arc;
-
 use wire::connect::greeting::{self, FirstPacket, Greeting};
 use wire::response::ErrPacket;
 use wire::{Fault, Side, proxy_protocol};
 use zeroize::Zeroizing;
 
 use super::{Channel, Handshake, at, limited, on};
-use crate::admission::Admission;
 use crate::leg::Leg;
+use crate::worker::Shared;
 use crate::{Cause, ListenerConfig, Phase, SendProxy, SessionError, tls};
 
 impl Handshake {
@@ -44,18 +42,19 @@ impl Handshake {
     pub(super) async fn greet(
         &mut self,
         config: &ListenerConfig,
-        admission: &Arc<Admission>,
+        shared: &Shared,
     ) -> Result<(Greeting, Zeroizing<Vec<u8>>), SessionError> {
         let peer = self.client_address.source().map(|source| source.ip());
         if config.proxy_protocol_from.iter().any(|network| network.contains(peer)) {
             self.read_proxy_header().await?;
         }
         let client_ip = self.client_address.source().map(|source| source.ip());
-        let permit = admission.admit_address(client_ip).map_err(|_| Cause::TooManyConnections);
+        let permit = shared.admission.admit_address(client_ip).map_err(|_| Cause::TooManyConnections);
         self.address_permit = permit.map_err(on(Side::Client, Phase::Dial))?;
         // Not given up when the client leaves: the server may have accepted, and would count a handshake that is not
         // ended.
-        let dialled = Leg::dial(&config.server, config.dial_timeout, config.tcp_user_timeout).await;
+        let (limit, user_timeout) = (config.dial_timeout, config.tcp_user_timeout);
+        let dialled = Leg::dial(&config.server, limit, user_timeout, &shared.lookups).await;
         let leg = dialled.map_err(|error| on(Side::Server, Phase::Dial)(error.into()))?;
         self.phase = Phase::Greeting;
         let server = self.server.insert(Channel::new(leg, greeting::foreign_protocol));

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use socket2::{SockRef, Socket as Socket2, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::net::{TcpStream, UnixStream, lookup_host};
+use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, ServerConfig};
@@ -23,6 +23,7 @@ use wire::connect::auth::Security;
 
 pub(crate) use self::stream::Stream;
 use crate::Address;
+use crate::lookups::Lookups;
 use crate::tls::Carrier;
 
 /// A connected socket.
@@ -62,6 +63,7 @@ impl Leg {
         address: &Address,
         limit: Duration,
         user_timeout: Duration,
+        lookups: &Lookups,
     ) -> io::Result<Self> {
         let (host, port) = match address {
             Address::Unix(path) => {
@@ -73,7 +75,7 @@ impl Leg {
             return within(limit, connect(SocketAddr::new(ip, port), user_timeout)).await;
         }
         let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-        for address in within(limit, lookup_host((host, port))).await? {
+        for address in within(limit, lookups.addresses(host, port)).await? {
             match within(limit, connect(address, user_timeout)).await {
                 Ok(leg) => return Ok(leg),
                 Err(error) => last = error,
