@@ -31,6 +31,7 @@ mod proxy;
 mod relay;
 mod route;
 mod session;
+mod spare_file;
 mod tls;
 mod worker;
 
