@@ -274,7 +274,8 @@ mod tests {
     #[test]
     fn a_silent_dead_peer_is_found_soon_after_the_user_timeout() {
         let socket = Socket2::new(Domain::IPV4, Type::STREAM, None).unwrap();
-        for (user_timeout_s, found_after_s) in [(3, 6), (30, 45), (60, 75), (70, 75), (900, 900), (905, 915)] {
+        for (user_timeout_s, found_after_s) in [(3, 6), (30, 45), (60, 75), (70, 75), (900, 900), (905, 915)]
+        {
             set_options(&socket, Duration::from_secs(user_timeout_s)).unwrap();
             let idle_s = socket.tcp_keepalive_time().unwrap().as_secs();
             let interval_s = socket.tcp_keepalive_interval().unwrap().as_secs();
