@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod demo;
+mod faults;
 mod process;
 mod restart;
 mod signals;
