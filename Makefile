@@ -9,7 +9,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 WIREPRESS := $(TARGET)/release/wirepress
 
 .DEFAULT_GOAL := help
-.PHONY: help build quick servers test drivers demo fuzz break-rules bench man completions install
+.PHONY: help build quick servers test drivers faults demo fuzz break-rules bench man completions install
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,10 @@ drivers: servers ## every driver, compressed or not, with TLS or not; keeps the 
 	@scripts/check-tools
 	@scripts/fetch-drivers
 	cargo run --quiet --package wirepress-proxy --example drivers
+
+faults: servers ## what goes wrong around a proxy, with the time until clients know; as root all of it (ARGS="black_hole")
+	@scripts/check-tools
+	scripts/faults $(ARGS)
 
 demo: build ## the published experiment on an embedded database, in under two minutes (ARGS="--link 1gbit")
 	$(WIREPRESS) demo $(ARGS)

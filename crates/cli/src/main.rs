@@ -7,10 +7,12 @@ mod args;
 mod config_file;
 mod demo_command;
 mod generate;
+mod log;
 mod proxy_command;
 mod settings;
 mod words;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use args::{Args, Command};
@@ -35,10 +37,8 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            #[expect(clippy::print_stderr, reason = "the one place where a failure is told")]
-            {
-                eprintln!("wirepress: {error:#}");
-            }
+            // The exit code tells it too, where standard error takes nothing.
+            drop(writeln!(std::io::stderr(), "wirepress: {error:#}"));
             if is_usage(&error) { ExitCode::from(EXIT_USAGE) } else { ExitCode::FAILURE }
         }
     }

@@ -1,18 +1,18 @@
 //! `wirepress proxy`: runs a proxy until it is told to end; `wirepress check-config`.
 //!
-//! Prints one line for each listener, with its bound address, to standard output; log lines go to standard error.
-//! Not here: the proxy itself (crate `proxy`), what the settings mean (`settings`), signals (`words`).
+//! Prints one line for each listener, with its bound address, to standard output.
+//! Not here: the proxy itself (crate `proxy`), what the settings mean (`settings`), signals (`words`), the log (`log`).
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use proxy::{Address, Config, Handover, Inheritance, Inherited, ListenerConfig, Proxy, RoutingStrategy};
-use tracing_subscriber::EnvFilter;
 
 use crate::args::{CheckConfigArgs, ProxyArgs};
 use crate::config_file::ConfigFile;
+use crate::log::Log;
 use crate::settings::{ListenerSettings, ProcessSettings};
 use crate::words::{Word, Words};
 
@@ -31,7 +31,7 @@ impl std::error::Error for BadConfig {}
 /// Serves until told to end.
 pub(crate) fn run(args: ProxyArgs) -> anyhow::Result<()> {
     let (config, mut process) = settings(args.clone()).map_err(BadConfig)?;
-    let set_log_level = start_log(process.log_level());
+    let log = Log::start(process.log_level()).context("can't start a thread")?;
     proxy::raise_open_files_limit();
     describe(&config, &process);
     let servers: Vec<String> = config.listeners.iter().map(|listener| listed(&listener.servers)).collect();
@@ -63,7 +63,7 @@ pub(crate) fn run(args: ProxyArgs) -> anyhow::Result<()> {
     let mut is_handed_over = false;
     loop {
         match words.next() {
-            Word::Reload => match reload(&mut proxy, &args, &mut process, &set_log_level) {
+            Word::Reload => match reload(&mut proxy, &args, &mut process, &log) {
                 Ok(()) => tracing::info!("the configuration was read again"),
                 Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
             },
@@ -223,27 +223,12 @@ fn describe_listener(listener: &ListenerConfig) {
     }
 }
 
-/// Changes the level of the log.
-type SetLogLevel = Box<dyn Fn(tracing::Level) -> anyhow::Result<()>>;
-
-fn start_log(level: tracing::Level) -> SetLogLevel {
-    let builder = tracing_subscriber::fmt()
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr)
-        .with_target(false)
-        .with_env_filter(EnvFilter::new(level.to_string()))
-        .with_filter_reloading();
-    let filter = builder.reload_handle();
-    builder.init();
-    Box::new(move |level| Ok(filter.reload(EnvFilter::new(level.to_string()))?))
-}
-
 /// Reads arguments and file again: all of it holds, or nothing.
 fn reload(
     proxy: &mut Proxy,
     args: &ProxyArgs,
     process: &mut ProcessSettings,
-    set_log_level: &SetLogLevel,
+    log: &Log,
 ) -> anyhow::Result<()> {
     let (config, changed) = settings(args.clone())?;
     if changed.handover != process.handover {
@@ -251,7 +236,7 @@ fn reload(
     }
     proxy.reload(config.clone())?;
     *process = changed;
-    set_log_level(process.log_level())?;
+    log.set_level(process.log_level())?;
     describe(&config, process);
     Ok(())
 }

@@ -5,8 +5,10 @@
 //! * [`drip`]: a byte stream cut at every possible, prescribed or random place.
 //! * [`peer`]: a server and a client that say exactly what a test tells them.
 //! * [`real`]: private instances of real servers.
+//! * [`namespace`]: another host, which can be cut off.
 //!
-//! Invariants: only `peer` knows a MySQL packet; nothing here needs root; only loopback is touched.
+//! Invariants: only `peer` knows a MySQL packet; nothing but `namespace` needs root; only loopback is touched, and
+//! namespaces made here.
 //!
 //! Not here: the MySQL protocol (crate `wire`), the embedded database (crate `mysqlite`), the experiments
 //! that use all this (crate `bench`). Crate `proxy` depends on this one in its tests only.
@@ -14,5 +16,6 @@
 pub mod drip;
 pub mod generate;
 pub mod link;
+pub mod namespace;
 pub mod peer;
 pub mod real;

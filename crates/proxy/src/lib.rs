@@ -25,12 +25,14 @@ mod error;
 mod handover;
 mod leg;
 mod listener;
+mod lookups;
 mod networks;
 mod proxy;
 mod relay;
 mod route;
 mod servers;
 mod session;
+mod spare_file;
 mod tls;
 mod worker;
 

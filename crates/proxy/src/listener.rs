@@ -14,7 +14,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -23,8 +23,9 @@ use wire::Side;
 
 use crate::ending::Ending;
 use crate::route::Route;
+use crate::spare_file::SpareFile;
 use crate::worker::{Accepted, AcceptedSocket, Shared, WorkerHandle};
-use crate::{Address, Cause, ListenerConfig, Phase, SessionError, leg};
+use crate::{Address, Cause, ListenerConfig, Phase, SessionError, leg, spare_file};
 
 /// A listening socket and the settings of those who come by it.
 pub(crate) struct Listener {
@@ -115,24 +116,40 @@ impl Listener {
         ending: &Ending,
         wake: BorrowedFd<'_>,
     ) {
+        let mut spare = SpareFile::new();
+        let mut failing_since: Option<Instant> = None;
         while !ending.is_draining() {
+            // Once nobody could be accepted for a while, whoever comes is told instead of kept waiting.
+            let is_hopeless = failing_since.is_some_and(|since| since.elapsed() >= ACCEPT_PATIENCE);
             match self.accept() {
-                Ok(socket) => self.admit(socket, shared, workers),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let mut waiting =
-                        [PollFd::new(&self.socket, PollFlags::IN), PollFd::new(&wake, PollFlags::IN)];
-                    if let Err(error) = poll(&mut waiting, None)
-                        && error != rustix::io::Errno::INTR
-                    {
-                        tracing::error!(%error, "waiting for connections failed; trying again");
-                        std::thread::sleep(ACCEPT_PAUSE);
+                Ok(socket) => {
+                    if let Some(since) = failing_since.take() {
+                        tracing::info!(
+                            seconds = since.elapsed().as_secs_f64(),
+                            "connections are accepted again"
+                        );
                     }
+                    self.admit(socket, shared, workers);
                 }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait_for_clients(wake),
                 // The client left before its turn.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(error) if is_hopeless && spare_file::is_wanted(&error) => {
+                    match spare.lend(|| self.accept().map(|socket| refuse_for_want_of_room(socket, shared))) {
+                        // The kernel looks for a file before it looks for a client.
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                            self.wait_for_clients(wake)
+                        }
+                        Err(_) => std::thread::sleep(ACCEPT_PAUSE),
+                        Ok(()) => {}
+                    }
+                }
                 Err(error) => {
                     // Out of file descriptors, mostly: the queue keeps, others end, and then it goes on.
-                    tracing::error!(%error, "no connection could be accepted; trying again");
+                    failing_since.get_or_insert_with(|| {
+                        tracing::error!(%error, "no connection can be accepted; trying again");
+                        Instant::now()
+                    });
                     std::thread::sleep(ACCEPT_PAUSE);
                 }
             }
@@ -142,6 +159,17 @@ impl Listener {
             && let Err(error) = std::fs::remove_file(path)
         {
             tracing::debug!(%error, "the socket file could not be removed");
+        }
+    }
+
+    /// Until somebody is in the queue, or `wake` tells that it's over.
+    fn wait_for_clients(&self, wake: BorrowedFd<'_>) {
+        let mut waiting = [PollFd::new(&self.socket, PollFlags::IN), PollFd::new(&wake, PollFlags::IN)];
+        if let Err(error) = poll(&mut waiting, None)
+            && error != rustix::io::Errno::INTR
+        {
+            tracing::error!(%error, "waiting for connections failed; trying again");
+            std::thread::sleep(ACCEPT_PAUSE);
         }
     }
 
@@ -157,11 +185,7 @@ impl Listener {
 
     fn admit(&self, socket: AcceptedSocket, shared: &Shared, workers: &[WorkerHandle]) {
         let Some(permit) = shared.admission.admit() else {
-            let error =
-                SessionError { side: Side::Client, phase: Phase::Dial, cause: Cause::TooManyConnections };
-            shared.counters.fault(&error);
-            tracing::warn!("too many connections: a client is refused");
-            return refuse(socket, &error);
+            return refuse_for_want_of_room(socket, shared);
         };
         let Some(least) = workers.iter().min_by_key(|worker| worker.load.load(Ordering::Relaxed)) else {
             return;
@@ -171,6 +195,13 @@ impl Listener {
             tracing::error!("a worker is gone; its connection is dropped");
         }
     }
+}
+
+fn refuse_for_want_of_room(socket: AcceptedSocket, shared: &Shared) {
+    let error = SessionError { side: Side::Client, phase: Phase::Dial, cause: Cause::TooManyConnections };
+    shared.counters.fault(&error);
+    tracing::warn!("too many connections: a client is refused");
+    refuse(socket, &error);
 }
 
 /// Tells a client that there is no room, at once, in the form before a greeting.
@@ -247,3 +278,6 @@ fn remove_stale_socket(path: &Path) -> io::Result<()> {
 const BACKLOG: i32 = 4096;
 /// Between two tries to accept when the process has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long clients wait in the queue for files to become free. A burst of sessions that end and begin passes in less;
+/// clients that wait for a greeting give up only after ten seconds, or never.
+const ACCEPT_PATIENCE: Duration = Duration::from_secs(1);

@@ -14,6 +14,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use crate::admission::Admission;
 use crate::budget::Budget;
 use crate::listener::{Inherited, Listener};
+use crate::lookups::Lookups;
 use crate::route::{FileError, Route};
 use crate::servers::Checks;
 use crate::worker::{Shared, WorkerHandle};
@@ -107,6 +108,7 @@ impl Proxy {
             context_pool: Arc::default(),
             ending: Arc::default(),
             admission: Arc::<Admission>::default(),
+            lookups: Lookups::default(),
         });
         shared.admission.set(config.connections_max(), config.connections_per_address_max);
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(io::Error::from)?);

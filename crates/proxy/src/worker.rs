@@ -19,6 +19,7 @@ use crate::buffer::SpareBuffers;
 use crate::codec_threads::ContextPool;
 use crate::connect::rsa::OwnKey;
 use crate::ending::Ending;
+use crate::lookups::Lookups;
 use crate::route::Route;
 use crate::{Counters, session};
 
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     pub(crate) context_pool: Arc<ContextPool>,
     pub(crate) ending: Arc<Ending>,
     pub(crate) admission: Arc<Admission>,
+    pub(crate) lookups: Lookups,
 }
 
 /// What the sessions of one worker share.
@@ -70,6 +72,8 @@ impl WorkerHandle {
             let runtime = Builder::new_current_thread()
                 .enable_all()
                 .max_blocking_threads(HELPER_THREADS_MAX)
+                .event_interval(LOOK_INTERVAL)
+                .global_queue_interval(LOOK_INTERVAL)
                 .thread_name(format!("helper-{index}"))
                 .build_local(LocalOptions::default());
             let runtime = match runtime {
@@ -113,5 +117,10 @@ async fn serve(mut queue: mpsc::UnboundedReceiver<Accepted>, shared: Arc<Shared>
     while sessions.join_next().await.is_some() {}
 }
 
-/// Codec work on large frames and name lookups; more would only compete for the same cores.
+/// Turns of sessions between two looks at sockets and at helper threads. While some sessions have work all the time, a
+/// turn of theirs takes up to a millisecond, and nobody else gets one before such a look: with Tokio's own 61 the others
+/// waited for a tenth of a second, several times for each statement. A look costs a microsecond or so.
+const LOOK_INTERVAL: u32 = 8;
+/// Codec work on large frames and name lookups (of which `lookups` lets through half as many); more would only compete
+/// for the same cores.
 const HELPER_THREADS_MAX: usize = 16;

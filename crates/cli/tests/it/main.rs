@@ -6,6 +6,7 @@
 
 mod demo;
 mod dependencies;
+mod faults;
 mod process;
 mod restart;
 mod signals;

@@ -11,9 +11,6 @@ use std::time::{Duration, Instant};
 use proxy::Address;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The program under test.
-pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_wirepress");
-
 /// A running proxy, killed when dropped.
 pub(crate) struct ProxyProcess {
     child: Child,
@@ -26,25 +23,33 @@ pub(crate) struct ProxyProcess {
 impl ProxyProcess {
     /// Starts with these arguments and waits until its `listeners` listen.
     pub(crate) fn start(args: &[&str], listeners: usize) -> Self {
-        Self::start_by(Command::new(BINARY), args, listeners)
+        Self::start_as(Self::command(args), Stdio::piped(), listeners)
     }
 
-    /// The same, by a command that executes [`BINARY`] with the arguments that it is given.
-    pub(crate) fn start_by(mut command: Command, args: &[&str], listeners: usize) -> Self {
-        command.arg("proxy").args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+    /// What starts it with these arguments.
+    pub(crate) fn command(args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wirepress"));
+        command.arg("proxy").args(args);
+        command
+    }
+
+    /// Starts it by a command that may be wrapped in others, which exec it. The log is kept if `stderr` is a pipe.
+    pub(crate) fn start_as(mut command: Command, stderr: Stdio, listeners: usize) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let (log, stderr) = (Arc::<Mutex<String>>::default(), BufReader::new(child.stderr.take().unwrap()));
+        let log = Arc::<Mutex<String>>::default();
         let told = Arc::clone(&log);
-        let reader = std::thread::spawn(move || {
-            for line in stderr.lines() {
-                let line = line.unwrap();
-                let mut told = told.lock().unwrap();
-                told.push_str(&line);
-                told.push('\n');
-            }
+        let reader = child.stderr.take().map(|stderr| {
+            std::thread::spawn(move || {
+                for line in BufReader::new(stderr).lines() {
+                    let line = line.unwrap();
+                    let mut told = told.lock().unwrap();
+                    told.push_str(&line);
+                    told.push('\n');
+                }
+            })
         });
-        let mut process = Self { child, addresses: Vec::new(), log, reader: Some(reader) };
+        let mut process = Self { child, addresses: Vec::new(), log, reader };
         for _ in 0..listeners {
             let Some(line) = lines.next() else {
                 panic!("the proxy did not start: {}", process.end().1);
@@ -56,8 +61,17 @@ impl ProxyProcess {
         process
     }
 
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// The log so far.
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        kill_process(self.pid(), signal).unwrap();
     }
 
     /// Waits for its end; its exit status and its log.

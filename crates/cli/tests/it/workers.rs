@@ -4,11 +4,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use lab::real::{root_or_skip, skip};
 
-use crate::process::{BINARY, ProxyProcess};
+use crate::process::ProxyProcess;
 
 /// A control group that may use one CPU's time.
 struct OneCpu(PathBuf);
@@ -48,11 +48,11 @@ fn a_cgroup_quota_of_one_cpu_makes_one_worker() {
     let Some(group) = OneCpu::new() else {
         return skip("want of a cgroup controller for CPU time");
     };
+    let proxy = ProxyProcess::command(&["--listen", "127.0.0.1:0", "--server", "127.0.0.1:1"]);
     let mut shell = Command::new("sh");
     let enter = "echo $$ > \"$0/cgroup.procs\" && exec \"$@\"";
-    shell.arg("-c").arg(enter).arg(&group.0).arg(BINARY);
-    let mut process =
-        ProxyProcess::start_by(shell, &["--listen", "127.0.0.1:0", "--server", "127.0.0.1:1"], 1);
+    shell.arg("-c").arg(enter).arg(&group.0).arg(proxy.get_program()).args(proxy.get_args());
+    let mut process = ProxyProcess::start_as(shell, Stdio::piped(), 1);
     process.await_log("; 1 workers");
     process.signal(rustix::process::Signal::TERM);
     assert!(process.end().0.success());

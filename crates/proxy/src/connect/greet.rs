@@ -11,18 +11,17 @@
 //! Invariants: nothing is dialled before a due header came; what is sent to a server goes before any wait for it.
 //! Not here: headers' bytes (`wire::proxy_protocol`), what follows the greeting (`super`).
 
-use std::sync::Arc;
-
 use wire::connect::greeting::{self, FirstPacket, Greeting};
 use wire::response::ErrPacket;
 use wire::{Fault, Side, proxy_protocol};
 use zeroize::Zeroizing;
 
 use super::{Channel, Handshake, at, farewell, limited, on};
-use crate::admission::Admission;
 use crate::leg::Leg;
+use crate::lookups::Lookups;
 use crate::route::Route;
 use crate::servers::Seen;
+use crate::worker::Shared;
 use crate::{Address, Cause, ListenerConfig, Phase, SendProxy, SessionError, tls};
 
 impl Handshake {
@@ -48,7 +47,7 @@ impl Handshake {
     pub(super) async fn greet(
         &mut self,
         route: &Route,
-        admission: &Arc<Admission>,
+        shared: &Shared,
     ) -> Result<(Greeting, Zeroizing<Vec<u8>>), SessionError> {
         let config = &route.config;
         let peer = self.client_address.source().map(|source| source.ip());
@@ -56,7 +55,7 @@ impl Handshake {
             self.read_proxy_header().await?;
         }
         let client_ip = self.client_address.source().map(|source| source.ip());
-        let permit = admission.admit_address(client_ip).map_err(|_| Cause::TooManyConnections);
+        let permit = shared.admission.admit_address(client_ip).map_err(|_| Cause::TooManyConnections);
         self.address_permit = permit.map_err(on(Side::Client, Phase::Dial))?;
 
         let mut candidates = route.servers.candidates().into_iter().peekable();
@@ -64,8 +63,8 @@ impl Handshake {
             let chosen = self.chosen.insert(server.choose());
             // Not given up when the client leaves: the server may have accepted, and would count a handshake that is
             // not ended.
-            let opened =
-                open(&mut self.server, config, chosen.address(), &self.client_address.header()).await;
+            let header = self.client_address.header();
+            let opened = open(&mut self.server, config, chosen.address(), &header, &shared.lookups).await;
             self.phase = if self.server.is_some() { Phase::Greeting } else { Phase::Dial };
             let is_last = candidates.peek().is_none();
             match opened {
@@ -145,8 +144,10 @@ pub(crate) async fn open(
     config: &ListenerConfig,
     address: &Address,
     header: &proxy_protocol::Header,
+    lookups: &Lookups,
 ) -> Result<(FirstPacket, Zeroizing<Vec<u8>>), SessionError> {
-    let dialled = Leg::dial(address, config.connect_timeout, config.tcp_user_timeout).await;
+    let (limit, user_timeout) = (config.connect_timeout, config.tcp_user_timeout);
+    let dialled = Leg::dial(address, limit, user_timeout, lookups).await;
     let leg = dialled.map_err(|error| on(Side::Server, Phase::Dial)(error.into()))?;
     let server = slot.insert(Channel::new(leg, greeting::foreign_protocol));
     if let Some(version) = config.send_proxy {

@@ -121,7 +121,7 @@ impl Handshake {
     /// Everything from the dial to the server's OK.
     pub(crate) async fn run(&mut self, route: &Route, shared: &Shared) -> Result<Agreement, SessionError> {
         let config = &route.config;
-        let (greeting, payload) = self.greet(route, &shared.admission).await?;
+        let (greeting, payload) = self.greet(route, shared).await?;
         let tls = route.tls();
         let offered = negotiate::offered(greeting.capabilities, config.permitted, tls.is_some());
         let mut rewritten = payload.to_vec();

@@ -28,8 +28,8 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 
-use crate::listener::{Inherited, Listener};
 use crate::Proxy;
+use crate::listener::{Inherited, Listener};
 
 /// What a predecessor handed over.
 #[derive(Debug)]

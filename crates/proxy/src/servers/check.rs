@@ -10,14 +10,15 @@ use wire::proxy_protocol::Header;
 
 use super::{Seen, monitor};
 use crate::connect::{self, Channel};
+use crate::lookups::Lookups;
 use crate::route::Route;
 use crate::{Address, Cause};
 
 /// Looks at the server at `address`, as a session of `route` would.
-pub(super) async fn check(route: &Route, address: &Address) -> Seen {
+pub(super) async fn check(route: &Route, address: &Address, lookups: &Lookups) -> Seen {
     let limit = route.config.health_check.timeout;
     let mut server = None;
-    let seen = match timeout(limit, look(&mut server, route, address)).await {
+    let seen = match timeout(limit, look(&mut server, route, address, lookups)).await {
         Ok(Ok(seen)) => seen,
         Ok(Err(Cause::Refused(error))) if error.code == CON_COUNT_ERROR => {
             Seen::Fine { notice: String::new() }
@@ -32,8 +33,13 @@ pub(super) async fn check(route: &Route, address: &Address) -> Seen {
 }
 
 /// Leaves a handshake that isn't finished in `slot`.
-async fn look(slot: &mut Option<Channel>, route: &Route, address: &Address) -> Result<Seen, Cause> {
-    let opened = connect::open(slot, &route.config, address, &Header::LOCAL).await;
+async fn look(
+    slot: &mut Option<Channel>,
+    route: &Route,
+    address: &Address,
+    lookups: &Lookups,
+) -> Result<Seen, Cause> {
+    let opened = connect::open(slot, &route.config, address, &Header::LOCAL, lookups).await;
     let greeting = match opened.map_err(|error| error.cause)?.0 {
         FirstPacket::Greeting(greeting) => greeting,
         FirstPacket::Refusal(error) => {

@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::check::check;
+use crate::lookups::Lookups;
 use crate::route::Route;
 
 /// A running thread; ends when dropped.
@@ -27,21 +28,24 @@ impl Checks {
         if routes.iter().all(|route| route.servers.checked().is_empty()) {
             return Ok(None);
         }
-        let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(LOOKUPS_MAX).build()?;
+        let runtime = Builder::new_current_thread().enable_all().build()?;
         let (end, is_ending) = oneshot::channel();
         let thread = std::thread::Builder::new().name("health".to_owned()).spawn(move || {
             runtime.block_on(async {
                 let mut tasks = JoinSet::new();
+                // Of their own: sessions that look names up never wait for a check.
+                let lookups = Arc::<Lookups>::default();
                 for route in routes {
                     let period = route.config.health_check.interval.unwrap_or_default();
                     for server in route.servers.checked() {
-                        let (route, server) = (Arc::clone(&route), Arc::clone(server));
+                        let (route, server, lookups) =
+                            (Arc::clone(&route), Arc::clone(server), Arc::clone(&lookups));
                         tasks.spawn(async move {
                             let mut ticks = interval(period);
                             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
                             loop {
                                 ticks.tick().await;
-                                server.see(check(&route, &server.address).await);
+                                server.see(check(&route, &server.address, &lookups).await);
                             }
                         });
                     }
@@ -64,6 +68,3 @@ impl Drop for Checks {
         }
     }
 }
-
-/// Name lookups at the same time.
-const LOOKUPS_MAX: usize = 4;

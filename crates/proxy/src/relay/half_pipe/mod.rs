@@ -128,8 +128,12 @@ impl HalfPipe {
                 Scanned::NeedMore if self.packer.is_none() && self.scanned_len > 0 => continue,
                 Scanned::NeedMore => {}
             }
-            if ready!(self.poll_unpack(cx, conversation, worker))? {
-                continue;
+            match self.poll_unpack(cx, conversation, worker)? {
+                Poll::Ready(true) => continue,
+                Poll::Ready(false) => {}
+                // The next frame waits for memory or for a codec thread; complete packets don't wait with it.
+                Poll::Pending if self.flush(conversation, worker)? => continue,
+                Poll::Pending => return Poll::Pending,
             }
             if self.source_ended {
                 if self.flush(conversation, worker)? || self.deliver_rest_at_end() {

@@ -77,6 +77,24 @@ fn a_frame_that_waits_for_memory_too_long_is_a_named_fault() {
     a_large_row_arrives(&stage, Algorithm::Zlib);
 }
 
+/// What came before the frame that waits is the client's at once.
+#[test]
+fn complete_packets_do_not_wait_behind_a_frame_that_waits_for_memory() {
+    let stage = stage(10 * lab::peer::PATIENCE);
+    let mut hog = hog(&stage);
+    let Session { mut client, mut server } = stage.open(Algorithm::Zlib);
+    client.send(&client.wrap(0, [&[COM_QUERY, b'x'][..]], 100)).unwrap();
+    server.receive().unwrap();
+    let mut reply = server.wrap(1, [&[1][..], COLUMN, EOF], usize::MAX);
+    let waits = frame::Header { packed_len: 1 << 20, sequence_id: 2, plain_len: 2 << 20 };
+    reply.extend_from_slice(&waits.build());
+    server.send(&reply).unwrap();
+    for expected in [&[1][..], COLUMN, EOF] {
+        assert!(receive(&mut client) == expected);
+    }
+    hog.client.send(b"y").unwrap();
+}
+
 /// A packet that is collected holds memory, and its own next frame needs some: it must not wait for itself.
 #[test]
 fn a_packet_that_takes_all_memory_does_not_wait_for_itself() {

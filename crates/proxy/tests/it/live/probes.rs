@@ -7,11 +7,10 @@
 //! Not here: what the client of a refused login is told (`bad_input`).
 
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::net::{IpAddr, TcpStream};
 use std::time::Duration;
 
+use lab::namespace::Namespace;
 use lab::real::{Kind, Options, PASSWORD, RealServer, USER, required_with, root_or_skip};
 use proxy::{Address, ListenerConfig, ListenerTls, Proxy, ServerTls, SslMode, TlsMode, make_self_signed};
 use tempfile::TempDir;
@@ -23,63 +22,14 @@ use super::tls::start_tls;
 
 use super::proxy_protocol::HaProxy;
 
-/// A namespace joined to this one by a veth pair; gone when dropped.
-struct Namespace {
-    name: String,
-    /// Its own address.
-    address: Ipv4Addr,
-}
-
-impl Namespace {
-    fn new(index: u8) -> Self {
-        let name = format!("wirepress-{}-{index}", std::process::id());
-        let veth = format!("wp{index}x{}", std::process::id() % 100_000);
-        let (ours, address) = (Ipv4Addr::new(10, 213, index, 1), Ipv4Addr::new(10, 213, index, 2));
-        let namespace = Self { name, address };
+fn server_in(namespace: &Namespace, kind: Kind, options: Options) -> Option<RealServer> {
+    let options = options
+        .bind(IpAddr::V4(namespace.address()))
         // The cache that errors are counted in holds only addresses whose name is known.
-        std::fs::create_dir_all(namespace.etc()).unwrap();
-        let hosts = format!("127.0.0.1 localhost\n{ours} prober.test\n");
-        std::fs::write(namespace.etc().join("hosts"), hosts).unwrap();
-        let name = &namespace.name;
-        ip(&format!("netns add {name}"));
-        ip(&format!("link add {veth} type veth peer name eth0 netns {name}"));
-        ip(&format!("addr add {ours}/30 dev {veth}"));
-        ip(&format!("link set {veth} up"));
-        ip(&format!("-n {name} addr add {address}/30 dev eth0"));
-        ip(&format!("-n {name} link set eth0 up"));
-        ip(&format!("-n {name} link set lo up"));
-        namespace
-    }
-
-    /// What `ip netns exec` puts over /etc.
-    fn etc(&self) -> PathBuf {
-        Path::new("/etc/netns").join(&self.name)
-    }
-
-    fn server(&self, kind: Kind) -> Option<RealServer> {
-        self.server_with(kind, Options::new())
-    }
-
-    fn server_with(&self, kind: Kind, options: Options) -> Option<RealServer> {
-        let options = options
-            .bind(IpAddr::V4(self.address))
-            .resolve_names()
-            .argument("--max-connect-errors=100")
-            .through(["ip", "netns", "exec", &self.name]);
-        required_with(kind, &options)
-    }
-}
-
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        drop(Command::new("ip").args(["netns", "delete", &self.name]).status());
-        drop(std::fs::remove_dir_all(self.etc()));
-    }
-}
-
-fn ip(words: &str) {
-    let status = Command::new("ip").args(words.split(' ')).status().expect("iproute2 is installed");
-    assert!(status.success(), "ip {words}: {status}");
+        .resolve_names()
+        .argument("--max-connect-errors=100")
+        .through(namespace.exec());
+    required_with(kind, &options)
 }
 
 fn login_error(server: &RealServer, host: &str, port: u16) -> Option<String> {
@@ -201,16 +151,16 @@ struct Secured {
 }
 
 impl Secured {
-    fn new(kind: Kind, index: u8, arguments: &[&str], server_tls: ServerTls) -> Option<Self> {
-        let namespace = Namespace::new(index);
+    fn new(kind: Kind, arguments: &[&str], server_tls: ServerTls) -> Option<Self> {
+        let namespace = Namespace::new().unwrap();
         let directory = tempfile::tempdir().unwrap();
         let (cert, key) = make_self_signed(directory.path()).unwrap();
         let options = arguments.iter().fold(Options::new(), |options, argument| options.argument(*argument));
         let options = options
             .argument(format!("--ssl-cert={}", cert.display()))
             .argument(format!("--ssl-key={}", key.display()));
-        let server = namespace.server_with(kind, options)?;
-        let target = Address::Tcp { host: namespace.address.to_string(), port: server.address().port() };
+        let server = server_in(&namespace, kind, options)?;
+        let target = Address::Tcp { host: namespace.address().to_string(), port: server.address().port() };
         let mut config = ListenerConfig::new("127.0.0.1:0".parse().unwrap(), target);
         config.server_tls = server_tls;
         config.tls = Some(ListenerTls { mode: TlsMode::Preferred, cert, key, client_ca: None });
@@ -224,12 +174,12 @@ impl Secured {
     }
 }
 
-fn probes_of_tls_leave_logins_working(kind: Kind, index: u8, arguments: &[&str]) {
+fn probes_of_tls_leave_logins_working(kind: Kind, arguments: &[&str]) {
     if !root_or_skip() {
         return;
     }
     let required = ServerTls { mode: Some(SslMode::Required), ..ServerTls::default() };
-    let Some(secured) = Secured::new(kind, index, arguments, required) else { return };
+    let Some(secured) = Secured::new(kind, arguments, required) else { return };
     for manner in 0..600 {
         probe_tls(("127.0.0.1", secured.port), manner);
         probe(("127.0.0.1", secured.port), manner);
@@ -239,33 +189,33 @@ fn probes_of_tls_leave_logins_working(kind: Kind, index: u8, arguments: &[&str])
 
 #[test]
 fn probes_that_leave_before_and_in_tls_leave_logins_working_on_mysql() {
-    probes_of_tls_leave_logins_working(Kind::MySql, 3, &[]);
+    probes_of_tls_leave_logins_working(Kind::MySql, &[]);
 }
 
 #[test]
 fn probes_that_leave_before_and_in_tls_leave_logins_working_on_mariadb() {
-    probes_of_tls_leave_logins_working(Kind::MariaDb, 4, &[]);
+    probes_of_tls_leave_logins_working(Kind::MariaDb, &[]);
 }
 
 #[test]
 fn probes_leave_logins_working_on_a_mysql_that_requires_secure_transport() {
-    probes_of_tls_leave_logins_working(Kind::MySql, 5, &["--require-secure-transport=ON"]);
+    probes_of_tls_leave_logins_working(Kind::MySql, &["--require-secure-transport=ON"]);
 }
 
 #[test]
 fn probes_leave_logins_working_on_a_mariadb_that_requires_secure_transport() {
-    probes_of_tls_leave_logins_working(Kind::MariaDb, 6, &["--require-secure-transport=ON"]);
+    probes_of_tls_leave_logins_working(Kind::MariaDb, &["--require-secure-transport=ON"]);
 }
 
 /// What can't be helped: a TLS handshake that the proxy breaks off because it does not believe the certificate. Only
 /// going on with a server that isn't believed would end it otherwise.
-fn distrust_is_counted(kind: Kind, index: u8) {
+fn distrust_is_counted(kind: Kind) {
     if !root_or_skip() {
         return;
     }
     let fingerprint = Some("00".repeat(32).parse().unwrap());
     let wrong = ServerTls { fingerprint, ..ServerTls::default() };
-    let Some(secured) = Secured::new(kind, index, &[], wrong) else { return };
+    let Some(secured) = Secured::new(kind, &[], wrong) else { return };
     let error = secured.login_error().unwrap();
     assert!(error.contains("is not the one of --ssl-fp"), "{error}");
     for _ in 0..150 {
@@ -279,21 +229,21 @@ fn distrust_is_counted(kind: Kind, index: u8) {
 
 #[test]
 fn handshakes_with_a_server_that_is_not_believed_are_counted_by_mysql() {
-    distrust_is_counted(Kind::MySql, 7);
+    distrust_is_counted(Kind::MySql);
 }
 
 #[test]
 fn handshakes_with_a_server_that_is_not_believed_are_counted_by_mariadb() {
-    distrust_is_counted(Kind::MariaDb, 8);
+    distrust_is_counted(Kind::MariaDb);
 }
 
-fn a_thousand_probes_leave_logins_working(kind: Kind, index: u8) {
+fn a_thousand_probes_leave_logins_working(kind: Kind) {
     if !root_or_skip() {
         return;
     }
-    let namespace = Namespace::new(index);
-    let Some(server) = namespace.server(kind) else { return };
-    let host = namespace.address.to_string();
+    let namespace = Namespace::new().unwrap();
+    let Some(server) = server_in(&namespace, kind, Options::new()) else { return };
+    let host = namespace.address().to_string();
     let port = server.address().port();
 
     let mut config =
@@ -333,9 +283,9 @@ fn haproxys_checks_are_no_faults_and_no_connect_errors() {
     if !root_or_skip() {
         return;
     }
-    let namespace = Namespace::new(3);
-    let Some(server) = namespace.server(Kind::MySql) else { return };
-    let host = namespace.address.to_string();
+    let namespace = Namespace::new().unwrap();
+    let Some(server) = server_in(&namespace, Kind::MySql, Options::new()) else { return };
+    let host = namespace.address().to_string();
     let target = Address::Tcp { host, port: server.address().port() };
     for send_proxy in ["send-proxy", "send-proxy-v2"] {
         let mut config = ListenerConfig::new("127.0.0.1:0".parse().unwrap(), target.clone());
@@ -356,22 +306,22 @@ fn haproxys_checks_are_no_faults_and_no_connect_errors() {
 
 #[test]
 fn a_thousand_probes_leave_logins_working_on_mysql() {
-    a_thousand_probes_leave_logins_working(Kind::MySql, 1);
+    a_thousand_probes_leave_logins_working(Kind::MySql);
 }
 
 #[test]
 fn a_thousand_probes_leave_logins_working_on_mariadb() {
-    a_thousand_probes_leave_logins_working(Kind::MariaDb, 2);
+    a_thousand_probes_leave_logins_working(Kind::MariaDb);
 }
 
 /// Checks without an account, and with one that may not log in, as often as they can.
-fn health_checks_are_no_connect_errors(kind: Kind, index: u8) {
+fn health_checks_are_no_connect_errors(kind: Kind) {
     if !root_or_skip() {
         return;
     }
-    let namespace = Namespace::new(index);
-    let Some(server) = namespace.server(kind) else { return };
-    let host = namespace.address.to_string();
+    let namespace = Namespace::new().unwrap();
+    let Some(server) = server_in(&namespace, kind, Options::new()) else { return };
+    let host = namespace.address().to_string();
     let target = Address::Tcp { host, port: server.address().port() };
     let mut config = ListenerConfig::new("127.0.0.1:0".parse().unwrap(), target);
     // Nobody listens at the second.
@@ -395,10 +345,10 @@ fn health_checks_are_no_connect_errors(kind: Kind, index: u8) {
 
 #[test]
 fn health_checks_are_no_connect_errors_on_mysql() {
-    health_checks_are_no_connect_errors(Kind::MySql, 9);
+    health_checks_are_no_connect_errors(Kind::MySql);
 }
 
 #[test]
 fn health_checks_are_no_connect_errors_on_mariadb() {
-    health_checks_are_no_connect_errors(Kind::MariaDb, 10);
+    health_checks_are_no_connect_errors(Kind::MariaDb);
 }
