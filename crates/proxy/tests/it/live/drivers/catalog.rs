@@ -171,7 +171,7 @@ pub(crate) const PDO: Driver = Driver {
     name: "pdo",
     title: "PHP PDO",
     compression: Some("PDO::MYSQL_ATTR_COMPRESS"),
-    tls: "PDO::MYSQL_ATTR_SSL_CA",
+    tls: "PDO::MYSQL_ATTR_SSL_CA, or as here PDO::MYSQL_ATTR_SSL_CIPHER without a check",
     ..MYSQLI
 };
 pub(crate) const RUBY: Driver = Driver {
