@@ -91,10 +91,18 @@ fn too_many_connections_reaches_the_client() {
     for kind in [Kind::MySql, Kind::MariaDb] {
         let options = Options::new().argument("--max-connections=10");
         let Some(server) = required_with(kind, &options) else { return };
-        let held = fill(|| TcpStream::connect(server.address()).unwrap());
+        let fill = || fill(|| TcpStream::connect(server.address()).unwrap());
+        let mut held = fill();
         for pair in TRANSPORT_PAIRS {
             let front = Front::new(&server, pair);
-            let message = front.client("somebody", "secret").run(WHO).unwrap_err();
+            let refusal = || front.client("somebody", "secret").run(WHO).unwrap_err();
+            // A connection of before the test may have been counted still, and have left its place since.
+            let message = (0..20).map(|_| refusal()).find(|message| {
+                let is_full = !message.contains("Access denied");
+                held.extend((!is_full).then(&fill).into_iter().flatten());
+                is_full
+            });
+            let message = message.unwrap();
             // Connector/C wraps it: it expects TLS first.
             assert!(message.contains("1040"), "{kind}, {pair:?}: {message}");
             assert!(message.contains("Too many connections"), "{kind}, {pair:?}: {message}");

@@ -78,7 +78,15 @@ fn a_servers_error_instead_of_a_greeting_arrives_as_it_is() {
         for legs in Legs::all(kind) {
             let route = Route::through(&server, legs);
             let terms = Terms { algorithm: legs.client, ..Terms::default() };
-            assert_eq!(Client::connect(&route.address, &terms).err(), Some(refusal.clone()), "{legs}");
+            // A connection of before the test may have been counted still, and left its place since.
+            let refused = loop {
+                match Client::connect(&route.address, &terms) {
+                    Ok(client) => held.push(client),
+                    Err(refused) => break refused,
+                }
+                assert!(held.len() < 20, "{kind} takes any number of connections through the proxy");
+            };
+            assert_eq!(refused, refusal, "{legs}");
             let output = route.cli().arg("--execute=select 1").output().unwrap();
             assert!(complaint(&output).contains("Too many connections"), "{}", complaint(&output));
         }
