@@ -1,4 +1,4 @@
-//! What the kernel tells of a process: its memory, its CPU time, its open files.
+//! What the kernel tells of a process: its memory, its CPU time, its open files, whether it runs.
 //!
 //! Not here: limits (`open_files`).
 
@@ -23,6 +23,17 @@ pub(super) fn cpu_time(pid: Pid) -> Duration {
     let (_, fields) = text.rsplit_once(')').unwrap();
     let ticks = fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>().unwrap());
     Duration::from_millis(ticks.sum::<u64>() * 10)
+}
+
+/// Whether all its threads are stopped.
+pub(super) fn is_stopped(pid: Pid) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_pid())).unwrap();
+    tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("stat")).unwrap_or_default()).all(
+        |stat| {
+            let state = stat.rsplit_once(") ").and_then(|(_, fields)| fields.chars().next());
+            state == Some('T')
+        },
+    )
 }
 
 /// Numbers of the open files, ascending.

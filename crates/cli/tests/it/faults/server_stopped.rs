@@ -11,8 +11,9 @@ use lab::real::{Kind, Options, required_with};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::bystander::log_in;
+use super::readings::is_stopped;
 use super::real_client::{ROW_COUNT, RealClient, ask, endless_result};
-use super::{MOMENT, Setting, other_than, report};
+use super::{MOMENT, Setting, other_than, report, wait_until};
 
 /// The greeting is due within this.
 const LOGIN_TIMEOUT_S: &str = "2";
@@ -35,6 +36,8 @@ fn sessions_wait_and_new_clients_are_told(kind: Kind) {
 
     let others = scene.bystander.watch();
     kill_process(pid, Signal::STOP).unwrap();
+    // Each thread stops by itself, when it next meets the kernel.
+    wait_until("all threads stopped", DEADLINE, || is_stopped(pid));
     // Sent to a server that does not run: a silence that is legal, however long.
     let waiting = std::thread::spawn(move || -> Result<u64, ClientFault> {
         let answer = idle.query("select 1")?;
@@ -43,7 +46,8 @@ fn sessions_wait_and_new_clients_are_told(kind: Kind) {
     let ended = ask(&server, scene.address(), 2 * DEADLINE);
     assert!(!ended.succeeded && ended.complaint.contains("1429"), "{ended:?}");
     assert!(ended.complaint.contains("nothing came for 2 s"), "{ended:?}");
-    assert!(!waiting.is_finished() && mid_result.iter_mut().all(RealClient::runs), "a session was ended");
+    assert!(!waiting.is_finished(), "{:?}, {}", waiting.join(), scene.proxy.log());
+    assert!(mid_result.iter_mut().all(RealClient::runs), "a result was ended: {}", scene.proxy.log());
     kill_process(pid, Signal::CONT).unwrap();
     let told = format!("new client told \"{}\"", ended.complaint);
     report(format!("server stopped ({kind})"), &told, ended.took, DEADLINE, &others.told());
