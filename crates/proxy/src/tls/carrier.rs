@@ -1,11 +1,13 @@
 //! The socket under TLS: first what the peer had sent before TLS began, then the socket, read ahead in large pieces.
 //!
 //! ```text
-//! socket -> ahead (32 KiB, only while records wait in it) -> rustls, which asks for 4 KiB at a time
+//! socket -> scratch (32 KiB, the thread's) -> rustls, which asks for 4 KiB at a time
+//!                                     \-> ahead (what it has not asked for yet)
 //! ```
 //! Invariants: an idle leg holds no buffer here.
 //! Not here: TLS itself (rustls).
 
+use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -17,6 +19,7 @@ use crate::leg::Stream;
 /// A socket that TLS reads from and writes to.
 pub(crate) struct Carrier {
     stream: Stream,
+    /// Came with what TLS asked for.
     ahead: Vec<u8>,
     /// Bytes of `ahead` that were read.
     start: usize,
@@ -28,17 +31,17 @@ impl Carrier {
         Self { stream, ahead: received, start: 0 }
     }
 
-    fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.start = 0;
-        self.ahead = vec![0; AHEAD_LEN];
-        let mut buffer = ReadBuf::new(&mut self.ahead);
-        let read = Pin::new(&mut self.stream).poll_read(cx, &mut buffer);
-        let len = buffer.filled().len();
-        self.ahead.truncate(len);
-        if len == 0 {
-            self.ahead = Vec::new();
-        }
-        read
+    /// Reads as much as comes at once, fills `buffer` and keeps the rest.
+    fn poll_read_ahead(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        SCRATCH.with_borrow_mut(|scratch| {
+            scratch.resize(AHEAD_LEN, 0);
+            let mut read = ReadBuf::new(scratch);
+            ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read))?;
+            let (wanted, rest) = read.filled().split_at(read.filled().len().min(buffer.remaining()));
+            buffer.put_slice(wanted);
+            (self.ahead, self.start) = (rest.to_vec(), 0);
+            Poll::Ready(Ok(()))
+        })
     }
 }
 
@@ -53,7 +56,7 @@ impl AsyncRead for Carrier {
             if buffer.remaining() >= AHEAD_LEN {
                 return Pin::new(&mut this.stream).poll_read(cx, buffer);
             }
-            ready!(this.poll_fill(cx))?;
+            return this.poll_read_ahead(cx, buffer);
         }
         let waiting = this.ahead.get(this.start..).unwrap_or_default();
         let len = waiting.len().min(buffer.remaining());
@@ -95,3 +98,8 @@ impl AsyncWrite for Carrier {
 
 /// Two TLS records: a system call for each 4 KiB would dominate a scan.
 const AHEAD_LEN: usize = 32 << 10;
+
+thread_local! {
+    /// Made once: a look at a socket that has nothing costs no memory.
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
