@@ -8,15 +8,17 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Shared by all workers.
+pub(crate) struct Budget(Mutex<Kib>);
+
 #[derive(Clone)]
-pub(crate) struct Budget {
-    kib: Arc<Semaphore>,
-    total_kib: u32,
+struct Kib {
+    free: Arc<Semaphore>,
+    total: u32,
 }
 
 /// Bytes set aside until dropped.
@@ -26,27 +28,62 @@ pub(crate) type Waiting = Pin<Box<dyn Future<Output = Option<Reservation>>>>;
 
 impl Budget {
     pub(crate) fn new(bytes: usize) -> Self {
-        // Less than the largest frame and what it holds would let nobody through.
-        let total_kib = u32::try_from(bytes.max(LEAST_BYTES) / 1024).unwrap_or(u32::MAX);
-        Self { kib: Arc::new(Semaphore::new(total_kib as usize)), total_kib }
+        Self(Mutex::new(Kib::new(bytes)))
+    }
+
+    /// From now on it is so many bytes. What is set aside already, or waited for, is counted apart until it ends.
+    pub(crate) fn set(&self, bytes: usize) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Kib::new(bytes);
     }
 
     /// Sets `bytes` aside if they are free now.
     pub(crate) fn try_reserve(&self, bytes: usize) -> Option<Reservation> {
-        Arc::clone(&self.kib).try_acquire_many_owned(self.kib_of(bytes)).ok()
+        let kib = self.kib();
+        let wanted = kib.of(bytes);
+        kib.free.try_acquire_many_owned(wanted).ok()
     }
 
     /// Waits until `bytes` are free.
     pub(crate) fn reserve(&self, bytes: usize) -> Waiting {
-        let kib = Arc::clone(&self.kib);
-        let wanted = self.kib_of(bytes);
-        Box::pin(async move { kib.acquire_many_owned(wanted).await.ok() })
+        let kib = self.kib();
+        let wanted = kib.of(bytes);
+        Box::pin(async move { kib.free.acquire_many_owned(wanted).await.ok() })
     }
 
-    fn kib_of(&self, bytes: usize) -> u32 {
-        u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX).min(self.total_kib)
+    fn kib(&self) -> Kib {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Kib {
+    fn new(bytes: usize) -> Self {
+        // Less than the largest frame and what it holds would let nobody through.
+        let total = u32::try_from(bytes.max(LEAST_BYTES) / 1024).unwrap_or(u32::MAX);
+        Self { free: Arc::new(Semaphore::new(total as usize)), total }
+    }
+
+    fn of(&self, bytes: usize) -> u32 {
+        u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX).min(self.total)
     }
 }
 
 /// A frame of 16 MiB and the 16 MiB that it holds.
 const LEAST_BYTES: usize = 32 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_limit_holds_for_whoever_asks_from_now_on() {
+        let budget = Budget::new(LEAST_BYTES);
+        let all = budget.try_reserve(LEAST_BYTES).unwrap();
+        assert!(budget.try_reserve(1).is_none());
+        budget.set(LEAST_BYTES + 1024);
+        drop(all);
+        let all = budget.try_reserve(LEAST_BYTES + 1024).unwrap();
+        assert!(budget.try_reserve(1).is_none(), "what was set aside before is not given to the new limit");
+        drop(all);
+        assert!(budget.try_reserve(1).is_some());
+    }
+}

@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -112,7 +112,7 @@ impl Listener {
     pub(crate) fn accept_until_drained(
         &self,
         shared: &Shared,
-        workers: &[WorkerHandle],
+        workers: &RwLock<Vec<WorkerHandle>>,
         ending: &Ending,
         wake: BorrowedFd<'_>,
     ) {
@@ -183,10 +183,11 @@ impl Listener {
         })
     }
 
-    fn admit(&self, socket: AcceptedSocket, shared: &Shared, workers: &[WorkerHandle]) {
+    fn admit(&self, socket: AcceptedSocket, shared: &Shared, workers: &RwLock<Vec<WorkerHandle>>) {
         let Some(permit) = shared.admission.admit() else {
             return refuse_for_want_of_room(socket, shared);
         };
+        let workers = workers.read().unwrap_or_else(PoisonError::into_inner);
         let Some(least) = workers.iter().min_by_key(|worker| worker.load.load(Ordering::Relaxed)) else {
             return;
         };

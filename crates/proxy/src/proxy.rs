@@ -4,8 +4,8 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,10 @@ pub struct Proxy {
     /// Becomes readable when acceptors shall look up.
     wake: Arc<OwnedFd>,
     acceptors: Vec<JoinHandle<()>>,
-    workers: Vec<JoinHandle<()>>,
+    /// Those that get new sessions.
+    workers: Arc<RwLock<Vec<WorkerHandle>>>,
+    /// Those that still serve some, too.
+    worker_threads: Vec<JoinHandle<()>>,
     checks: Option<Checks>,
 }
 
@@ -61,6 +64,9 @@ pub enum ReloadError {
     /// A file that the settings name can't be used.
     #[error(transparent)]
     File(#[from] FileError),
+    /// A thread can't be had.
+    #[error("can't start a thread: {0}")]
+    Thread(io::Error),
     /// What a running process can't change.
     #[error("{0} can't change while the proxy runs; restart it")]
     Fixed(&'static str),
@@ -112,10 +118,20 @@ impl Proxy {
         });
         shared.admission.set(config.connections_max(), config.connections_per_address_max);
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(io::Error::from)?);
-        let (acceptors, workers) = (Vec::new(), Vec::new());
-        let mut proxy = Self { listeners, shared, config, wake, acceptors, workers, checks: None };
+        let workers = config.workers;
+        let mut proxy = Self {
+            listeners,
+            shared,
+            config,
+            wake,
+            acceptors: Vec::new(),
+            workers: Arc::default(),
+            worker_threads: Vec::new(),
+            checks: None,
+        };
         proxy.start_checks()?;
-        proxy.start_threads()?;
+        proxy.set_workers(workers)?;
+        proxy.start_acceptors()?;
         Ok(proxy)
     }
 
@@ -126,19 +142,24 @@ impl Proxy {
         Ok(())
     }
 
-    fn start_threads(&mut self) -> io::Result<()> {
-        let mut handles = Vec::new();
-        for index in 0..self.config.workers.max(1) {
-            let (handle, thread) = WorkerHandle::start(index, Arc::clone(&self.shared))?;
-            handles.push(handle);
-            self.workers.push(thread);
+    /// So many workers get new sessions. One that gets no more ends with its last.
+    fn set_workers(&mut self, count: usize) -> io::Result<()> {
+        let mut workers = self.workers.write().unwrap_or_else(PoisonError::into_inner);
+        workers.truncate(count.max(1));
+        for index in workers.len()..count.max(1) {
+            let (worker, thread) = WorkerHandle::start(index, Arc::clone(&self.shared))?;
+            workers.push(worker);
+            self.worker_threads.push(thread);
         }
-        let handles = Arc::new(handles);
+        Ok(())
+    }
+
+    fn start_acceptors(&mut self) -> io::Result<()> {
         for listener in &self.listeners {
             let (listener, shared) = (Arc::clone(listener), Arc::clone(&self.shared));
-            let (handles, wake) = (Arc::clone(&handles), Arc::clone(&self.wake));
+            let (workers, wake) = (Arc::clone(&self.workers), Arc::clone(&self.wake));
             let acceptor = std::thread::Builder::new().name("acceptor".to_owned()).spawn(move || {
-                listener.accept_until_drained(&shared, &handles, &shared.ending, wake.as_fd());
+                listener.accept_until_drained(&shared, &workers, &shared.ending, wake.as_fd());
             })?;
             self.acceptors.push(acceptor);
         }
@@ -176,18 +197,14 @@ impl Proxy {
         if addresses(&config) != addresses(&self.config) {
             return Err(ReloadError::Fixed("the addresses that are listened on"));
         }
-        if config.workers != self.config.workers {
-            return Err(ReloadError::Fixed("the number of workers"));
-        }
-        if config.buffer_memory_max != self.config.buffer_memory_max {
-            return Err(ReloadError::Fixed("the buffer memory"));
-        }
         let routes = config
             .listeners
             .iter()
             .zip(&self.listeners)
             .map(|(config, listener)| Route::new(config.clone(), Some(&listener.route())).map(Arc::new));
         let routes = routes.collect::<Result<Vec<_>, _>>()?;
+        // The last that may fail.
+        self.set_workers(config.workers).map_err(ReloadError::Thread)?;
         for (listener, route) in self.listeners.iter().zip(routes) {
             listener.set_route(route);
         }
@@ -195,6 +212,9 @@ impl Proxy {
             tracing::error!(%error, "the health checks could not be started; servers count as up");
         }
         self.shared.admission.set(config.connections_max(), config.connections_per_address_max);
+        if config.buffer_memory_max != self.config.buffer_memory_max {
+            self.shared.budget.set(config.buffer_memory_max);
+        }
         self.config = config;
         Ok(())
     }
@@ -232,7 +252,8 @@ impl Proxy {
         self.shared.ending.stop();
         self.checks = None;
         self.join_acceptors();
-        for worker in self.workers.drain(..) {
+        self.workers.write().unwrap_or_else(PoisonError::into_inner).clear();
+        for worker in self.worker_threads.drain(..) {
             if worker.join().is_err() {
                 tracing::error!("a worker died");
             }

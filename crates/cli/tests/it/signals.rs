@@ -42,11 +42,22 @@ fn a_reload_takes_new_settings_or_refuses_them_all() {
     process.signal(Signal::HUP);
     process.await_log("the configuration was read again");
     assert_eq!(algorithm(), "zstd");
+    write("compression-algorithms = \"zlib\"\n[proxy]\nworkers = 7\nbuffer-memory = 99");
+    process.signal(Signal::HUP);
+    process.await_log("buffer memory 99 MiB, drain 30 s; 7 workers");
+    assert_eq!(algorithm(), "zlib");
+    write("compression-algorithms = \"zstd\"\n[proxy]\nworkers = 1");
+    process.signal(Signal::HUP);
+    process.await_log("; 1 workers");
     // Refused as a whole: the algorithm could be taken, the rest can't.
     for (more, why) in [
         ("tls-cert = \"/nowhere/cert.pem\"\ntls-key = \"/nowhere/key.pem\"", "/nowhere/cert.pem"),
         ("no-such-key = 1", "no-such-key"),
-        ("[proxy]\nworkers = 7", "the number of workers can't change"),
+        ("[proxy]\nhandover = \"/nowhere/handover\"", "the path of the handover can't change"),
+        (
+            "[[listener]]\nlisten = \"127.0.0.1:1\"\nserver = \"x:1\"",
+            "the addresses that are listened on can't change",
+        ),
     ] {
         write(&format!("compression-algorithms = \"zlib\"\n{more}"));
         process.signal(Signal::HUP);
@@ -56,7 +67,7 @@ fn a_reload_takes_new_settings_or_refuses_them_all() {
     process.signal(Signal::TERM);
     let (status, log) = process.end();
     assert!(status.success());
-    assert_eq!(log.matches("the configuration stays as it was").count(), 3, "{log}");
+    assert_eq!(log.matches("the configuration stays as it was").count(), 4, "{log}");
     assert!(log.contains("drained"), "{log}");
 }
 
