@@ -66,7 +66,7 @@ pub(crate) struct ListenerSettings {
     /// in a row gets no new sessions until it has greeted twice [default: 2].
     #[arg(long, value_name = "SECONDS")]
     pub(crate) health_check_interval: Option<u64>,
-    /// Seconds that such a check may take [default: 3].
+    /// Seconds that the greeting, and the answers to --monitor-user, may take in such a check [default: 3].
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) health_check_timeout: Option<u64>,
     /// An account by which checks also find out whether a Galera node is Synced and a replica's threads run.

@@ -23,7 +23,7 @@ pub(crate) async fn end_handshake(server: Channel) -> Result<Option<ErrPacket>, 
 }
 
 /// Ends an authentication exchange in which it is the client's turn, with wrong answers, and closes.
-pub(super) async fn end_exchange(server: Channel) -> Result<Option<ErrPacket>, Cause> {
+pub(crate) async fn end_exchange(server: Channel) -> Result<Option<ErrPacket>, Cause> {
     within_time(answer_wrongly(server)).await
 }
 

@@ -20,7 +20,6 @@ use super::{Channel, Handshake, at, farewell, limited, on};
 use crate::leg::Leg;
 use crate::lookups::Lookups;
 use crate::route::Route;
-use crate::servers::Seen;
 use crate::worker::Shared;
 use crate::{Address, Cause, ListenerConfig, Phase, SendProxy, SessionError, tls};
 
@@ -84,7 +83,7 @@ impl Handshake {
                     tracing::warn!(server = %server.address, "{error}; the next server is asked");
                 }
                 Err(error) => {
-                    server.see(Seen::Silent(error.cause.to_string()));
+                    route.servers.failed(&server, &error.cause);
                     if is_last {
                         return Err(error);
                     }

@@ -36,7 +36,7 @@ use zeroize::Zeroizing;
 
 pub(crate) use channel::Channel;
 use exchange::Packets;
-pub(crate) use farewell::end_handshake;
+pub(crate) use farewell::{end_exchange, end_handshake};
 pub(crate) use greet::{is_no_login, open};
 
 use crate::admission::AddressPermit;
@@ -297,7 +297,7 @@ impl Handshake {
             let ended = match self.server {
                 // It has closed, or said its last word.
                 Some(_) if self.phase == Phase::Authentication && failed_side == Side::Server => return,
-                Some(server) if self.phase == Phase::Authentication => farewell::end_exchange(server).await,
+                Some(server) if self.phase == Phase::Authentication => end_exchange(server).await,
                 Some(server) => end_handshake(server).await,
                 None => return,
             };

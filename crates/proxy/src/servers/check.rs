@@ -9,58 +9,56 @@ use wire::connect::greeting::{FirstPacket, Greeting};
 use wire::proxy_protocol::Header;
 
 use super::{Seen, monitor};
-use crate::connect::{self, Channel};
+use crate::connect;
 use crate::lookups::Lookups;
 use crate::route::Route;
 use crate::{Address, Cause};
 
-/// Looks at the server at `address`, as a session of `route` would.
-pub(super) async fn check(route: &Route, address: &Address, lookups: &Lookups) -> Seen {
-    let limit = route.config.health_check.timeout;
-    let mut server = None;
-    let seen = match timeout(limit, look(&mut server, route, address, lookups)).await {
-        Ok(Ok(seen)) => seen,
-        Ok(Err(Cause::Refused(error))) if error.code == CON_COUNT_ERROR => {
-            Seen::Fine { notice: String::new() }
+/// Looks at the server at `address`, as a session of `route` would; `None` if nothing could be found out.
+pub(super) async fn check(route: &Route, address: &Address, lookups: &Lookups) -> Option<Seen> {
+    match look(route, address, lookups).await {
+        Ok(seen) => Some(seen),
+        Err(Cause::Refused(error)) if error.code == CON_COUNT_ERROR => {
+            Some(Seen::Fine { notice: String::new() })
         }
-        Ok(Err(cause)) => Seen::Silent(cause.to_string()),
-        Err(_) => Seen::Silent(format!("no answer within {} s", limit.as_secs())),
-    };
-    if let Some(server) = server {
-        drop(connect::end_handshake(server).await);
+        Err(cause) => Seen::failed(&cause),
     }
-    seen
 }
 
-/// Leaves a handshake that isn't finished in `slot`.
-async fn look(
-    slot: &mut Option<Channel>,
-    route: &Route,
-    address: &Address,
-    lookups: &Lookups,
-) -> Result<Seen, Cause> {
-    let opened = connect::open(slot, &route.config, address, &Header::LOCAL, lookups).await;
-    let greeting = match opened.map_err(|error| error.cause)?.0 {
-        FirstPacket::Greeting(greeting) => greeting,
-        FirstPacket::Refusal(error) => {
-            *slot = None;
-            return Err(Cause::Refused(error));
+async fn look(route: &Route, address: &Address, lookups: &Lookups) -> Result<Seen, Cause> {
+    let limit = route.config.health_check.timeout;
+    let mut slot = None;
+    let opened = connect::open(&mut slot, &route.config, address, &Header::LOCAL, lookups);
+    let opened = timeout(limit, opened).await;
+    let opened =
+        opened.map_or(Err(Cause::TimedOut(limit.as_secs())), |opened| opened.map_err(|error| error.cause));
+    let (greeting, mut server) = match (opened, slot) {
+        (Ok((FirstPacket::Greeting(greeting), _)), Some(server)) => (greeting, server),
+        // It has closed.
+        (Ok((FirstPacket::Refusal(error), _)), _) => return Err(Cause::Refused(error)),
+        (Err(cause), unfinished) => {
+            if let Some(server) = unfinished {
+                drop(connect::end_handshake(server).await);
+            }
+            return Err(cause);
         }
+        (Ok(_), None) => return Err(Cause::ClosedEarly),
     };
     let outcome = match &route.monitor {
-        None => {
-            let Some(server) = slot.take() else { return Err(Cause::ClosedEarly) };
-            match connect::end_handshake(server).await {
-                Ok(Some(error)) if connect::is_no_login(error.code) => Err(Cause::Refused(error)),
-                Ok(_) => Ok(Seen::Fine { notice: String::new() }),
-                Err(cause) => Err(cause),
-            }
-        }
+        None => match connect::end_handshake(server).await {
+            Ok(Some(error)) if connect::is_no_login(error.code) => Err(Cause::Refused(error)),
+            Ok(_) => Ok(Seen::Fine { notice: String::new() }),
+            Err(cause) => Err(cause),
+        },
         Some(account) => {
-            let Some(server) = slot.as_mut() else { return Err(Cause::ClosedEarly) };
-            let asked = monitor::ask(server, &greeting, route, address, account).await;
-            *slot = None;
-            asked
+            let asked = monitor::ask(&mut server, &greeting, route, address, account);
+            match timeout(limit, asked).await {
+                Ok(asked) => asked,
+                Err(_) => {
+                    drop(connect::end_exchange(server).await);
+                    Err(Cause::TimedOut(limit.as_secs()))
+                }
+            }
         }
     };
     outcome.map_err(|cause| match cause {

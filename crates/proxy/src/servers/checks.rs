@@ -45,7 +45,9 @@ impl Checks {
                             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
                             loop {
                                 ticks.tick().await;
-                                server.see(check(&route, &server.address, &lookups).await);
+                                if let Some(seen) = check(&route, &server.address, &lookups).await {
+                                    server.see(seen);
+                                }
                             }
                         });
                     }

@@ -7,7 +7,7 @@
 
 /// The outcome of a look at a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(super) enum Seen {
     /// It answers. The notice tells an operator what the look could not find out.
     Fine {
         /// Empty for none.

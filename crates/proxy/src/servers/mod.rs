@@ -18,10 +18,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(crate) use self::checks::Checks;
-pub(crate) use self::health::Seen;
-use self::health::{Change, Health};
+use self::health::{Change, Health, Seen};
 pub(crate) use self::monitor::Account;
-use crate::{Address, ListenerConfig, RoutingStrategy};
+use crate::{Address, Cause, ListenerConfig, RoutingStrategy, spare_file};
 
 /// The servers of one listener, in the configuration's order.
 pub(crate) struct Servers {
@@ -81,6 +80,15 @@ impl Servers {
         candidates
     }
 
+    /// A session could not use `server`. Where nothing would find out that it is back this is forgotten.
+    pub(crate) fn failed(&self, server: &Server, cause: &Cause) {
+        if self.is_checked
+            && let Some(seen) = Seen::failed(cause)
+        {
+            server.see(seen);
+        }
+    }
+
     /// Servers that are down, and why.
     pub(crate) fn down(&self) -> Vec<(Address, String)> {
         let down = |server: &Arc<Server>| {
@@ -119,7 +127,7 @@ impl Server {
     }
 
     /// Takes note of a look at the server, and logs what that changes.
-    pub(crate) fn see(&self, seen: Seen) {
+    fn see(&self, seen: Seen) {
         let change = self.health().see(seen);
         let server = &self.address;
         match change {
@@ -132,6 +140,16 @@ impl Server {
 
     fn health(&self) -> MutexGuard<'_, Health> {
         self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seen {
+    /// What a failure says of the server; `None` for want of files, which is our own trouble.
+    fn failed(cause: &Cause) -> Option<Self> {
+        match cause {
+            Cause::Io(error) if spare_file::is_wanted(error) => None,
+            cause => Some(Self::Silent(cause.to_string())),
+        }
     }
 }
 
@@ -190,6 +208,23 @@ mod tests {
         let _others = [servers.list[1].choose(), servers.list[2].choose()];
         drop(busy);
         assert_eq!(ports(&servers)[0], 10);
+    }
+
+    #[test]
+    fn sessions_find_a_dead_server_but_want_of_files_is_not_its_fault() {
+        let mut config = config(RoutingStrategy::FirstAvailable);
+        let servers = Servers::new(&config, None);
+        let no_files = || Cause::Io(rustix::io::Errno::MFILE.into());
+        let refused = || Cause::Io(std::io::ErrorKind::ConnectionRefused.into());
+        for _ in 0..3 {
+            servers.failed(&servers.list[0], &no_files());
+            servers.failed(&servers.list[1], &refused());
+        }
+        assert_eq!(ports(&servers), [10, 12]);
+        config.health_check.interval = None;
+        let servers = Servers::new(&config, None);
+        (0..3).for_each(|_| servers.failed(&servers.list[1], &refused()));
+        assert!(servers.list[1].health().is_up(), "nobody would find it up again");
     }
 
     #[test]
