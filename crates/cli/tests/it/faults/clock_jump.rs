@@ -31,25 +31,25 @@ const DAY_S: i64 = 24 * 3600;
 
 /// A process's wall clock.
 struct Clock {
-    library: PathBuf,
+    preload: PathBuf,
     offset: PathBuf,
 }
 
 impl Clock {
     /// Compiles `clock.c` into `folder`.
     fn new(folder: &Path) -> Self {
-        let (library, offset) = (folder.join("clock.so"), folder.join("offset"));
+        let (preload, offset) = (folder.join("clock.so"), folder.join("offset"));
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/faults/clock.c");
         let mut compiler = Command::new("cc");
-        compiler.args(["-O1", "-shared", "-fPIC", "-o"]).arg(&library).args([source, "-ldl"]);
+        compiler.args(["-O1", "-shared", "-fPIC", "-o"]).arg(&preload).args([source, "-ldl"]);
         assert!(compiler.status().unwrap().success());
         std::fs::write(&offset, 0_i64.to_ne_bytes()).unwrap();
-        Self { library, offset }
+        Self { preload, offset }
     }
 
     /// Gives it to a process.
     fn give_to(&self, mut command: Command) -> Command {
-        command.env("LD_PRELOAD", &self.library).env("WIREPRESS_CLOCK_OFFSET", &self.offset);
+        command.env("LD_PRELOAD", &self.preload).env("WIREPRESS_CLOCK_OFFSET", &self.offset);
         command
     }
 
