@@ -3,6 +3,8 @@
 //! * [`client`]: our own MySQL client, made for scans: zlib and zstd at any level, rows counted, not copied.
 //! * [`published`]: the figures of the published measurements, as data.
 //! * [`cpu`]: CPU time of this thread, this process, another process, the machine.
+//! * [`plan`]: questions, their cells, and the published figures beside.
+//! * [`record`]: what a run writes down, `samples.jsonl`.
 //! * [`demo`]: the published full-scan experiment on this machine, in a minute.
 //!
 //! Invariants: no figure is written in code; what is published comes from `published/figures.toml`, what is
@@ -13,4 +15,6 @@
 pub mod client;
 pub mod cpu;
 pub mod demo;
+pub mod plan;
 pub mod published;
+pub mod record;

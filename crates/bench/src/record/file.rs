@@ -1,0 +1,261 @@
+//! The file `samples.jsonl`: appended while measuring, read for a report or to go on.
+//!
+//! Invariants: a record is on its way to the disk before the next measurement begins; a line that a killed run left
+//! half written is dropped when the file is read, and cut off before the run goes on.
+//!
+//! Not here: what is in a record.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use super::{End, FORMAT, Failure, LinkCheck, Record, Resumed, Run, Sample};
+
+/// What is wrong with a file.
+#[derive(Debug, Error)]
+pub enum RecordsFault {
+    /// It cannot be opened, read or written.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A line is not a record.
+    #[error("{}, line {line}: {reason}; is this a samples.jsonl of wirepress bench?", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+        /// What the reader says.
+        reason: String,
+    },
+    /// The first line is not that of a run.
+    #[error("{} does not begin with a run's record; is this a samples.jsonl of wirepress bench?", path.display())]
+    NoRun {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A newer version wrote it.
+    #[error("{} has format {format}, this wirepress reads up to {FORMAT}; use a newer one", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What it says.
+        format: u32,
+    },
+}
+
+/// Everything in a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Records {
+    /// The first line.
+    pub run: Run,
+    /// Calibrations, in the order of time.
+    pub links: Vec<LinkCheck>,
+    /// Samples, in the order of time.
+    pub samples: Vec<Sample>,
+    /// What could not be measured.
+    pub failures: Vec<Failure>,
+    /// Later sittings.
+    pub resumed: Vec<Resumed>,
+    /// There when the run is complete.
+    pub end: Option<End>,
+}
+
+impl Records {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`RecordsFault`]. A last line without its end is no error: the run was killed while it wrote.
+    pub fn read(path: &Path) -> Result<Self, RecordsFault> {
+        let text = std::fs::read_to_string(path).map_err(io_fault("read", path))?;
+        Self::parse(&text, path)
+    }
+
+    /// Reads a file's text; `path` is for errors.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn parse(text: &str, path: &Path) -> Result<Self, RecordsFault> {
+        let mut lines = text[..whole_lines_len(text)].lines().enumerate().map(|(index, line)| {
+            serde_json::from_str(line).map_err(|error| RecordsFault::Line {
+                path: path.to_owned(),
+                line: index + 1,
+                reason: error.to_string(),
+            })
+        });
+        let run = match lines.next().transpose()? {
+            Some(Record::Run(run)) if run.format <= FORMAT => run,
+            Some(Record::Run(run)) => {
+                return Err(RecordsFault::Format { path: path.to_owned(), format: run.format });
+            }
+            _ => return Err(RecordsFault::NoRun { path: path.to_owned() }),
+        };
+        let mut records = Self {
+            run,
+            links: Vec::new(),
+            samples: Vec::new(),
+            failures: Vec::new(),
+            resumed: Vec::new(),
+            end: None,
+        };
+        for record in lines {
+            match record? {
+                Record::Run(_) => return Err(RecordsFault::NoRun { path: path.to_owned() }),
+                Record::Link(link) => records.links.push(link),
+                Record::Sample(sample) => records.samples.push(sample),
+                Record::Failure(failure) => records.failures.push(failure),
+                Record::Resumed(resumed) => records.resumed.push(resumed),
+                Record::End(end) => records.end = Some(end),
+            }
+        }
+        Ok(records)
+    }
+}
+
+/// Appends records.
+#[derive(Debug)]
+pub struct Writer {
+    file: File,
+    path: PathBuf,
+}
+
+impl Writer {
+    /// A new file.
+    ///
+    /// # Errors
+    /// `Io`, also when there is such a file already.
+    pub fn create(path: &Path) -> Result<Self, RecordsFault> {
+        let file =
+            OpenOptions::new().append(true).create_new(true).open(path).map_err(io_fault("make", path))?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    /// A file that is there: the run goes on behind its last whole line.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn append(path: &Path) -> Result<Self, RecordsFault> {
+        let text = std::fs::read_to_string(path).map_err(io_fault("read", path))?;
+        let file = OpenOptions::new().append(true).open(path).map_err(io_fault("open", path))?;
+        file.set_len(whole_lines_len(&text) as u64).map_err(io_fault("shorten", path))?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    /// Appends a line.
+    ///
+    /// # Errors
+    /// `Io`: a full disk, above all. What was written before stays good.
+    pub fn write(&mut self, record: &Record) -> Result<(), RecordsFault> {
+        let fault = io_fault("write to", &self.path);
+        match serde_json::to_string(record) {
+            // One call a line: a run that is killed leaves at most a part of one.
+            Ok(line) => self.file.write_all(format!("{line}\n").as_bytes()).map_err(fault),
+            Err(error) => Err(fault(error.into())),
+        }
+    }
+
+    /// Where it writes.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Bytes up to the end of the last whole line.
+fn whole_lines_len(text: &str) -> usize {
+    text.rfind('\n').map_or(0, |end| end + 1)
+}
+
+fn io_fault(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RecordsFault + use<> {
+    let path = path.to_owned();
+    move |source| RecordsFault::Io { action, path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::record::{Cell, Machine, Metric, Path as Way, Setting};
+
+    pub(crate) fn run() -> Run {
+        Run {
+            format: FORMAT,
+            plan: "rds-scan".to_owned(),
+            scale: "smoke".to_owned(),
+            seed: 7,
+            repetitions: 3,
+            cells: 2,
+            started_unix_s: 1_700_000_000,
+            command: vec!["wirepress".to_owned(), "bench".to_owned(), "rds-scan".to_owned()],
+            wirepress: "0.1.0".to_owned(),
+            machine: Machine {
+                cpu: "a processor".to_owned(),
+                cores: 2,
+                memory_mib: 1024,
+                kernel: "Linux 6.1".to_owned(),
+                system: "Debian 12".to_owned(),
+            },
+            programs: BTreeMap::from([("mysqld".to_owned(), "9.7.4".to_owned())]),
+            database: "private MySQL".to_owned(),
+            notes: Vec::new(),
+        }
+    }
+
+    fn sample() -> Sample {
+        let cell = Cell {
+            link: "100mbit,1.4ms".to_owned(),
+            workload: "scan sbtest1".to_owned(),
+            threads: 1,
+            path: Way::WirepressBesideApp,
+            tls: false,
+            setting: Setting::Zstd(3),
+        };
+        let metrics = BTreeMap::from([(Metric::TimeS, 1.25), (Metric::WireBytes, 1e6)]);
+        Sample { cell, repetition: 0, at_s: 3.5, metrics, warnings: Vec::new() }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again_and_a_killed_run_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("samples.jsonl");
+        let mut writer = Writer::create(&path).unwrap();
+        writer.write(&Record::Run(run())).unwrap();
+        writer.write(&Record::Sample(sample())).unwrap();
+        drop(writer);
+        // Killed in the middle of a line.
+        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"record\":\"sam").unwrap();
+        let records = Records::read(&path).unwrap();
+        assert_eq!((records.run, records.samples), (run(), vec![sample()]));
+        let mut writer = Writer::append(&path).unwrap();
+        writer.write(&Record::Sample(sample())).unwrap();
+        assert_eq!(Records::read(&path).unwrap().samples, [sample(), sample()]);
+    }
+
+    #[test]
+    fn a_file_is_never_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("samples.jsonl");
+        Writer::create(&path).unwrap();
+        assert!(Writer::create(&path).unwrap_err().to_string().starts_with("cannot make "));
+    }
+
+    #[test]
+    fn what_is_no_such_file_is_named_with_its_line() {
+        let fault = |text: &str| Records::parse(text, Path::new("x.jsonl")).unwrap_err().to_string();
+        assert!(fault("").starts_with("x.jsonl does not begin with a run's record"));
+        let good = serde_json::to_string(&Record::Run(run())).unwrap();
+        assert!(fault(&format!("{good}\nhello\n")).starts_with("x.jsonl, line 2: expected value"));
+        assert!(fault(&format!("{good}\n{good}\n")).contains("does not begin"));
+        let newer = good.replace("\"format\":1", "\"format\":99");
+        assert!(fault(&format!("{newer}\n")).contains("has format 99"));
+    }
+}
