@@ -2,12 +2,13 @@
 //!
 //! * [`generate`]: rows and blobs from a seed; the same seed gives the same bytes for ever.
 //! * [`link`]: a network between two hosts with a rate, a round trip and counted bytes, in user space.
+//! * [`kernel_link`]: the same between two TCP stacks of the kernel, with loss and jitter; needs root.
 //! * [`drip`]: a byte stream cut at every possible, prescribed or random place.
 //! * [`peer`]: a server and a client that say exactly what a test tells them.
 //! * [`real`]: private instances of real servers.
 //! * [`namespace`]: another host, which can be cut off.
 //!
-//! Invariants: only `peer` knows a MySQL packet; nothing but `namespace` needs root; only loopback is touched, and
+//! Invariants: only `peer` knows a MySQL packet; nothing but `namespace` and `kernel_link` needs root; only loopback is touched, and
 //! namespaces made here.
 //!
 //! Not here: the MySQL protocol (crate `wire`), the embedded database (crate `mysqlite`), the experiments
@@ -15,6 +16,7 @@
 
 pub mod drip;
 pub mod generate;
+pub mod kernel_link;
 pub mod link;
 pub mod namespace;
 pub mod peer;

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 /// What is under way, oldest first.
 #[derive(Debug)]
-pub(super) struct InFlight {
+pub(crate) struct InFlight {
     chunks: VecDeque<Chunk>,
     bytes: u64,
     bound: u64,
@@ -32,41 +32,46 @@ struct Chunk {
 }
 
 impl InFlight {
-    pub(super) fn new(bound: u64) -> Self {
+    pub(crate) fn new(bound: u64) -> Self {
         Self { chunks: VecDeque::new(), bytes: 0, bound, spare: Vec::new() }
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.bytes >= self.bound
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.chunks.is_empty()
     }
 
+    /// Bytes under way.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// An empty buffer to read into.
-    pub(super) fn buffer(&mut self) -> Vec<u8> {
+    pub(crate) fn buffer(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()
     }
 
-    pub(super) fn push(&mut self, bytes: Vec<u8>, due_at: Instant) {
+    pub(crate) fn push(&mut self, bytes: Vec<u8>, due_at: Instant) {
         self.bytes += bytes.len() as u64;
         self.chunks.push_back(Chunk { due_at, bytes, written: 0 });
     }
 
     /// When the oldest chunk is due.
-    pub(super) fn due_at(&self) -> Option<Instant> {
+    pub(crate) fn due_at(&self) -> Option<Instant> {
         self.chunks.front().map(|chunk| chunk.due_at)
     }
 
     /// What can be written now: the rest of the oldest chunk, if it is due.
-    pub(super) fn due(&self, now: Instant) -> Option<&[u8]> {
+    pub(crate) fn due(&self, now: Instant) -> Option<&[u8]> {
         let chunk = self.chunks.front().filter(|chunk| chunk.due_at <= now)?;
         chunk.bytes.get(chunk.written..)
     }
 
     /// `len` bytes of what [`InFlight::due`] gave have been written.
-    pub(super) fn wrote(&mut self, len: usize) {
+    pub(crate) fn wrote(&mut self, len: usize) {
         let Some(chunk) = self.chunks.front_mut() else { return };
         chunk.written += len;
         self.bytes -= len as u64;

@@ -28,14 +28,14 @@
 mod address;
 mod delay;
 mod fault;
-mod in_flight;
-mod pump;
-mod rate;
-mod running;
+pub(crate) mod in_flight;
+pub(crate) mod pump;
+pub(crate) mod rate;
+pub(crate) mod running;
 mod socket;
 mod splice;
-mod text;
-mod traffic;
+pub(crate) mod text;
+pub(crate) mod traffic;
 
 pub use address::Address;
 pub use fault::{LinkFault, LinkTextCause};
@@ -115,7 +115,7 @@ impl fmt::Display for Link {
 }
 
 /// Bytes that a rate carries in a time.
-fn bytes_in(rate_bytes_per_s: u64, time: Duration) -> u64 {
+pub(crate) fn bytes_in(rate_bytes_per_s: u64, time: Duration) -> u64 {
     let bytes = u128::from(rate_bytes_per_s) * time.as_nanos() / 1_000_000_000;
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }

@@ -186,12 +186,12 @@ impl Pump<'_> {
     }
 }
 
-fn is_retry(error: &io::Error) -> bool {
+pub(crate) fn is_retry(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 /// Asks the kernel to wake this thread when its time has come, and not up to 50 µs later (the default).
-fn finest_timer() {
+pub(crate) fn finest_timer() {
     // Refused only by a sandbox; the link is then late by the default slack.
     rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).ok();
 }

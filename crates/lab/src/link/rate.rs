@@ -16,19 +16,19 @@ use std::time::{Duration, Instant};
 
 /// The schedule of one direction of a link, shared by all its connections.
 #[derive(Debug)]
-pub(super) struct Rate {
+pub(crate) struct Rate {
     bytes_per_s: u64,
     /// When the last accepted byte has been sent.
     free_at: Instant,
 }
 
 impl Rate {
-    pub(super) fn new(bytes_per_s: u64, now: Instant) -> Self {
+    pub(crate) fn new(bytes_per_s: u64, now: Instant) -> Self {
         Self { bytes_per_s: bytes_per_s.max(1), free_at: now }
     }
 
     /// Accepts `len` bytes that arrive `now`, and tells when the last of them has been sent.
-    pub(super) fn sent_at(&mut self, now: Instant, len: usize) -> Instant {
+    pub(crate) fn sent_at(&mut self, now: Instant, len: usize) -> Instant {
         let nanos = u128::from(len as u64) * 1_000_000_000 / u128::from(self.bytes_per_s);
         let takes = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
         self.free_at = self.free_at.max(now) + takes;
@@ -36,7 +36,7 @@ impl Rate {
     }
 
     /// How long the queue still takes beyond `queue`; zero when another chunk may enter.
-    pub(super) fn wait(&self, now: Instant, queue: Duration) -> Duration {
+    pub(crate) fn wait(&self, now: Instant, queue: Duration) -> Duration {
         self.free_at.saturating_duration_since(now).saturating_sub(queue)
     }
 }

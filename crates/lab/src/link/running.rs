@@ -181,13 +181,13 @@ impl Shared {
 
 /// CPU time of a thread of this process, from the scheduler's own accounting; `None` once it has ended or
 /// where the kernel keeps none.
-fn thread_cpu(id: Pid) -> Option<Duration> {
+pub(crate) fn thread_cpu(id: Pid) -> Option<Duration> {
     let path = format!("/proc/self/task/{}/schedstat", id.as_raw_pid());
     let text = std::fs::read_to_string(path).ok()?;
     let nanos = text.split_ascii_whitespace().next()?.parse().ok()?;
     Some(Duration::from_nanos(nanos))
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

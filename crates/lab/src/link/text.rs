@@ -17,7 +17,7 @@ pub(super) fn parse(text: &str) -> Result<Link, LinkFault> {
     parts(text).map_err(|cause| LinkFault::Text { text: text.to_owned(), cause })
 }
 
-fn parts(text: &str) -> Result<Link, LinkTextCause> {
+pub(crate) fn parts(text: &str) -> Result<Link, LinkTextCause> {
     let mut parts = text.split(',').map(str::trim);
     let rate = match parts.next() {
         None | Some("") => return Err(LinkTextCause::Empty),
@@ -49,7 +49,7 @@ fn rate(part: &str) -> Result<Option<u64>, LinkTextCause> {
     Ok(Some(whole(bits_per_s / 8.0)))
 }
 
-fn round_trip(part: &str) -> Result<Duration, LinkTextCause> {
+pub(crate) fn round_trip(part: &str) -> Result<Duration, LinkTextCause> {
     if part == "0" {
         return Ok(Duration::ZERO);
     }
@@ -64,7 +64,7 @@ fn round_trip(part: &str) -> Result<Duration, LinkTextCause> {
     Ok(Duration::from_nanos(whole(nanos)))
 }
 
-fn number_and_unit(part: &str) -> Result<(f64, &str), LinkTextCause> {
+pub(crate) fn number_and_unit(part: &str) -> Result<(f64, &str), LinkTextCause> {
     let end = part.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(part.len());
     let (number, unit) = part.split_at(end);
     match number.parse::<f64>() {
@@ -90,15 +90,21 @@ pub(super) fn write(link: &Link, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         }
     }
     if !link.round_trip.is_zero() {
-        let seconds = link.round_trip.as_nanos();
-        let (name, nanos) = match seconds {
-            0..1_000_000 => ("us", 1e3),
-            1_000_000..1_000_000_000 => ("ms", 1e6),
-            _ => ("s", 1e9),
-        };
-        write!(f, ",{}{name}", f64_of(u64::try_from(seconds).unwrap_or(u64::MAX)) / nanos)?;
+        f.write_str(",")?;
+        write_time(link.round_trip, f)?;
     }
     Ok(())
+}
+
+/// In the largest unit in which it is 1 or more.
+pub(crate) fn write_time(time: Duration, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let nanos = time.as_nanos();
+    let (name, unit) = match nanos {
+        0..1_000_000 => ("us", 1e3),
+        1_000_000..1_000_000_000 => ("ms", 1e6),
+        _ => ("s", 1e9),
+    };
+    write!(f, "{}{name}", f64_of(u64::try_from(nanos).unwrap_or(u64::MAX)) / unit)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rates and times are far below 2^53")]

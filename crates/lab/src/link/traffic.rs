@@ -86,24 +86,24 @@ const BUCKETS_PER_S: usize = 10;
 
 /// Which way bytes go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(crate) enum Direction {
     ToServer,
     ToClient,
 }
 
 /// The counter that all connections of a link share.
 #[derive(Debug)]
-pub(super) struct Counter {
+pub(crate) struct Counter {
     start: Instant,
     traffic: Mutex<Traffic>,
 }
 
 impl Counter {
-    pub(super) fn new(start: Instant) -> Self {
+    pub(crate) fn new(start: Instant) -> Self {
         Self { start, traffic: Mutex::new(Traffic::default()) }
     }
 
-    pub(super) fn count(&self, direction: Direction, now: Instant, len: usize) {
+    pub(crate) fn count(&self, direction: Direction, now: Instant, len: usize) {
         let bucket = now.saturating_duration_since(self.start).as_nanos() / BUCKET.as_nanos();
         let bucket = usize::try_from(bucket).unwrap_or(usize::MAX - 1);
         let mut traffic = self.lock();
@@ -117,7 +117,7 @@ impl Counter {
         buckets[bucket] += len as u64;
     }
 
-    pub(super) fn read(&self) -> Traffic {
+    pub(crate) fn read(&self) -> Traffic {
         self.lock().clone()
     }
 

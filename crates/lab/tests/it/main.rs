@@ -4,5 +4,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod kernel_link;
 mod link;
 mod real_server;

@@ -1,0 +1,148 @@
+//! The pump of a packet link: one thread moves the packets of one direction from one TUN device to the other.
+//!
+//! ```text
+//!  loop: write what is due │ read while there are packets and nothing is due │ sleep until a packet comes or is due
+//! ```
+//!
+//! Invariants: never writes a packet before it is due; packets keep their order and their bytes; sleeps whenever nothing
+//! can be done, with the finest timer the kernel has, and never spins; ends when it is told to.
+//!
+//! Not here: what becomes of a packet (`schedule`), what it costs (`packet`).
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::packet::{Packet, VNET_HEADER_LEN};
+use super::schedule::{Fate, Schedule};
+use super::tun::Tun;
+use crate::link::in_flight::InFlight;
+use crate::link::pump::{finest_timer, is_retry};
+use crate::link::traffic::{Counter, Direction};
+
+/// One direction.
+#[derive(Debug)]
+pub(super) struct Pump {
+    pub(super) from: Arc<Tun>,
+    pub(super) to: Arc<Tun>,
+    /// Readable when the pump shall end.
+    pub(super) stop: Arc<OwnedFd>,
+    pub(super) direction: Direction,
+    pub(super) schedule: Schedule,
+    pub(super) traffic: Arc<Counter>,
+    pub(super) counts: Arc<Counts>,
+}
+
+/// Packets of one direction; what the kernel would have cut counts once.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) carried: AtomicU64,
+    pub(super) lost: AtomicU64,
+    pub(super) refused: AtomicU64,
+}
+
+impl Pump {
+    /// Moves packets until it is told to stop.
+    ///
+    /// # Errors
+    /// A device broke.
+    pub(super) fn run(mut self) -> io::Result<()> {
+        finest_timer();
+        // The schedule bounds what is under way, in time or in bytes.
+        let mut in_flight = InFlight::new(u64::MAX);
+        let mut buffer = vec![0; VNET_HEADER_LEN + IP_PACKET_LEN_MAX];
+        loop {
+            self.write_due(&mut in_flight)?;
+            self.read(&mut in_flight, &mut buffer)?;
+            if !self.sleep(&in_flight)? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn write_due(&self, in_flight: &mut InFlight) -> io::Result<()> {
+        loop {
+            let now = Instant::now();
+            let Some(bytes) = in_flight.due(now) else { return Ok(()) };
+            // Counted before: who reads the last byte finds it in the count.
+            let payload_len = Packet::parse(bytes).map_or(0, |packet| packet.payload_len);
+            if payload_len > 0 {
+                self.traffic.count(self.direction, now, payload_len);
+            }
+            match self.write(bytes) {
+                Ok(()) => self.counts.carried.fetch_add(1, Ordering::Relaxed),
+                Err(error) if is_refusal(&error) => self.counts.refused.fetch_add(1, Ordering::Relaxed),
+                Err(error) => return Err(error),
+            };
+            let len = bytes.len();
+            in_flight.wrote(len);
+        }
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        loop {
+            match self.to.write(bytes) {
+                Ok(_) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn read(&mut self, in_flight: &mut InFlight, buffer: &mut [u8]) -> io::Result<()> {
+        loop {
+            let len = match self.from.read(buffer) {
+                Ok(len) => len,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if is_retry(&error) => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            let now = Instant::now();
+            let bytes = buffer.get(..len).unwrap_or_default();
+            if let Some(packet) = Packet::parse(bytes) {
+                match self.schedule.fate(now, packet.frames_len, in_flight.held_bytes()) {
+                    Fate::Due(due_at) => {
+                        let mut kept = in_flight.buffer();
+                        kept.extend_from_slice(bytes);
+                        in_flight.push(kept, due_at);
+                    }
+                    Fate::Lost => {
+                        self.counts.lost.fetch_add(1, Ordering::Relaxed);
+                    }
+                    Fate::Refused => {
+                        self.counts.refused.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            }
+            // What is due goes first, so that a flood does not make it late.
+            if in_flight.due_at().is_some_and(|due_at| due_at <= now) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether to go on.
+    fn sleep(&self, in_flight: &InFlight) -> io::Result<bool> {
+        let due_in = in_flight.due_at().map(|due_at| due_at.saturating_duration_since(Instant::now()));
+        let timeout = due_in.map(Timespec::try_from).transpose().map_err(io::Error::other)?;
+        let mut fds = [PollFd::new(&*self.from, PollFlags::IN), PollFd::new(&*self.stop, PollFlags::IN)];
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(fds[1].revents().is_empty()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The kernel has no room for the packet, or doesn't like it; the next one may pass.
+fn is_refusal(error: &io::Error) -> bool {
+    let refusals = [Errno::AGAIN, Errno::NOBUFS, Errno::NOMEM, Errno::INVAL];
+    error.raw_os_error().is_some_and(|code| refusals.iter().any(|refusal| refusal.raw_os_error() == code))
+}
+
+/// Of IPv4; segmentation offload makes packets that large.
+const IP_PACKET_LEN_MAX: usize = 65_535;
