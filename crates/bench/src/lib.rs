@@ -5,6 +5,8 @@
 //! * [`cpu`]: CPU time of this thread, this process, another process, the machine.
 //! * [`plan`]: questions, their cells, and the published figures beside.
 //! * [`record`]: what a run writes down, `samples.jsonl`.
+//! * [`stats`]: medians, intervals, ratios, tests.
+//! * [`results`]: what was measured, by cell and metric.
 //! * [`demo`]: the published full-scan experiment on this machine, in a minute.
 //!
 //! Invariants: no figure is written in code; what is published comes from `published/figures.toml`, what is
@@ -18,3 +20,5 @@ pub mod demo;
 pub mod plan;
 pub mod published;
 pub mod record;
+pub mod results;
+pub mod stats;

@@ -1,0 +1,382 @@
+//! Synthetic runs for tests of results and reports: made up, in the shape of real ones. Nothing here was measured.
+//!
+//! Invariants: the same run each time.
+
+use std::collections::BTreeMap;
+
+use lab::generate::Sequence;
+
+use crate::plan::{Agreement, Finding, Plan, PublishedFigure};
+use crate::published::Published;
+use crate::record::{Cell, End, FORMAT, LinkCheck, Machine, Metric, Path, Records, Run, Sample, Setting};
+use crate::results::Results;
+
+/// A cell of a scan.
+pub(crate) fn cell(link: &str, path: Path, setting: Setting) -> Cell {
+    let (link, workload) = (link.to_owned(), "scan sbtest1".to_owned());
+    Cell { link, workload, threads: 1, path, tls: false, setting }
+}
+
+/// A sample that has only a time.
+pub(crate) fn sample(cell: &Cell, repetition: u32, time_s: f64) -> Sample {
+    sample_with(cell, repetition, [(Metric::TimeS, time_s)])
+}
+
+fn sample_with<const N: usize>(cell: &Cell, repetition: u32, metrics: [(Metric, f64); N]) -> Sample {
+    let metrics = BTreeMap::from(metrics);
+    Sample { cell: cell.clone(), repetition, at_s: 0.0, metrics, warnings: Vec::new() }
+}
+
+/// A complete run of these samples, without links.
+pub(crate) fn records(mut samples: Vec<Sample>) -> Records {
+    let mut at_s = 0.0;
+    for sample in &mut samples {
+        sample.at_s = at_s;
+        at_s += sample.metrics.get(&Metric::TimeS).copied().unwrap_or(60.0) + 0.4;
+    }
+    let cells = super::in_display_order(samples.iter().map(|sample| &sample.cell)).len() as u32;
+    let repetitions = samples.iter().map(|sample| sample.repetition + 1).max().unwrap_or(0);
+    Records {
+        run: Run {
+            format: FORMAT,
+            plan: "synthetic".to_owned(),
+            scale: "laptop".to_owned(),
+            seed: 7,
+            repetitions,
+            cells,
+            started_unix_s: 1_795_341_600,
+            command: ["wirepress", "bench", "rds-scan", "--scale", "laptop"].map(str::to_owned).to_vec(),
+            wirepress: "0.1.0 (synthetic)".to_owned(),
+            machine: Machine {
+                cpu: "A Made Up Processor 9000 @ 2.60GHz".to_owned(),
+                cores: 8,
+                memory_mib: 32_768,
+                kernel: "Linux 6.12.0-made-up".to_owned(),
+                system: "Debian GNU/Linux 13 (trixie)".to_owned(),
+            },
+            programs: BTreeMap::from([
+                ("mysqld".to_owned(), "9.7.4".to_owned()),
+                ("sysbench".to_owned(), "1.0.20".to_owned()),
+            ]),
+            database: "private MySQL".to_owned(),
+            notes: vec![
+                "These figures are synthetic: nothing was measured.".to_owned(),
+                "Emulated links end TCP; congestion control of the far side is not seen.".to_owned(),
+            ],
+        },
+        links: Vec::new(),
+        samples,
+        failures: Vec::new(),
+        resumed: Vec::new(),
+        end: Some(End { took_s: at_s, busy_cores: Some(0.04), harness_cpu_s: 12.5 }),
+    }
+}
+
+/// Scans of two tables over two links.
+pub(crate) fn scans() -> Records {
+    let settings = [
+        Setting::None,
+        Setting::Zlib,
+        Setting::Zstd(1),
+        Setting::Zstd(3),
+        Setting::Zstd(7),
+        Setting::Zstd(10),
+    ];
+    let mut noise = Noise::new(1);
+    let mut samples = Vec::new();
+    for repetition in 0..7 {
+        for (link, mb_per_s) in [("unlimited", 2400.0), ("100mbit,1.4ms", 12.4)] {
+            for path in [Path::Direct, Path::Wirepress] {
+                for setting in settings.into_iter().filter(|setting| is_tried(path, *setting)) {
+                    for wide in [false, true] {
+                        let cell = Cell { workload: workload(wide), ..cell(link, path, setting) };
+                        samples.push(scan(&cell, repetition, mb_per_s, wide, &mut noise));
+                    }
+                }
+            }
+        }
+    }
+    let mut records = records(samples);
+    records.links = vec![
+        link_check("unlimited", None, 19_800.0, (0.0, 0.03)),
+        link_check("100mbit,1.4ms", Some(100.0), 99.2, (1.4, 1.46)),
+    ];
+    records
+}
+
+fn is_tried(path: Path, setting: Setting) -> bool {
+    path != Path::Direct || setting != Setting::Zstd(1)
+}
+
+fn workload(wide: bool) -> String {
+    if wide { "scan t1" } else { "scan sbtest1" }.to_owned()
+}
+
+fn scan(cell: &Cell, repetition: u32, link_mb_per_s: f64, wide: bool, noise: &mut Noise) -> Sample {
+    let plain_mb = 58.9;
+    // Ratio, and megabytes a second that one core packs.
+    let (ratio, packed_mb_per_s) = match (cell.setting, wide) {
+        (Setting::None, _) => (1.0, 4000.0),
+        (Setting::Zlib, false) => (2.12, 95.0),
+        (Setting::Zstd(1), false) => (2.02, 310.0),
+        (Setting::Zstd(3), false) => (2.04, 190.0),
+        (Setting::Zstd(7), false) => (2.25, 58.0),
+        (Setting::Zstd(_), false) => (2.27, 37.0),
+        (Setting::Zlib, true) => (180.0, 620.0),
+        (Setting::Zstd(level), true) => (1900.0, 4100.0 / f64::from(level)),
+    };
+    let wire_mb = plain_mb / ratio;
+    let proxy = cell.path == Path::Wirepress;
+    let pack_s = plain_mb / packed_mb_per_s;
+    let time_s = (0.19f64.max(pack_s).max(wire_mb / link_mb_per_s) + if proxy { 0.012 } else { 0.0 })
+        * noise.factor(0.02);
+    let mut metrics = BTreeMap::from([
+        (Metric::TimeS, time_s),
+        (Metric::PlainBytes, plain_mb * 1e6),
+        (Metric::WireBytes, wire_mb * 1e6),
+        (Metric::MeanMbPerS, wire_mb / time_s),
+        (Metric::PeakMbPerS, wire_mb / time_s * noise.factor(0.1).max(1.0)),
+        (Metric::ServerCpuS, (0.11 + if proxy { 0.0 } else { pack_s }) * noise.factor(0.05)),
+        (Metric::ClientCpuS, (0.05 + plain_mb / 900.0) * noise.factor(0.05)),
+    ]);
+    if proxy {
+        metrics.insert(Metric::ProxyCpuS, (0.02 + pack_s) * noise.factor(0.05));
+    }
+    Sample { cell: cell.clone(), repetition, at_s: 0.0, metrics, warnings: Vec::new() }
+}
+
+/// Transactions at many numbers of threads, over two links.
+pub(crate) fn transactions() -> Records {
+    let mut noise = Noise::new(2);
+    let mut samples = Vec::new();
+    for repetition in 0..5 {
+        for (link, mb_per_s) in [("unlimited", 4000.0), ("1gbit", 118.0)] {
+            for threads in [1, 4, 16, 32, 64, 96, 128, 256, 512, 1024, 2048] {
+                for (path, tls) in [
+                    (Path::Direct, false),
+                    (Path::Direct, true),
+                    (Path::Wirepress, false),
+                    (Path::Wirepress, true),
+                ] {
+                    for setting in [Setting::None, Setting::Zlib, Setting::Zstd(1)] {
+                        if path == Path::Direct && setting == Setting::Zstd(1) {
+                            continue;
+                        }
+                        let workload = "oltp_read_only".to_owned();
+                        let cell = Cell { link: link.to_owned(), workload, threads, path, tls, setting };
+                        samples.push(transaction(&cell, repetition, mb_per_s, &mut noise));
+                    }
+                }
+            }
+        }
+    }
+    let mut records = records(samples);
+    records.run.command = ["wirepress", "bench", "oltp-matrix"].map(str::to_owned).to_vec();
+    records.links = vec![
+        link_check("unlimited", None, 31_000.0, (0.0, 0.02)),
+        link_check("1gbit", Some(1000.0), 991.0, (0.0, 0.11)),
+    ];
+    records
+}
+
+fn transaction(cell: &Cell, repetition: u32, link_mb_per_s: f64, noise: &mut Noise) -> Sample {
+    let threads = f64::from(cell.threads);
+    let (bytes, cpu_ms) = match cell.setting {
+        Setting::None => (41_000.0, 0.0),
+        Setting::Zlib => (20_500.0, 0.38),
+        Setting::Zstd(_) => (21_600.0, 0.13),
+    };
+    let tls_ms = if cell.tls { 0.06 } else { 0.0 };
+    let proxy_ms = if cell.path == Path::Direct { 0.0 } else { 0.05 };
+    let one = 1000.0 / (2.55 + 4.0 * cpu_ms + tls_ms + proxy_ms);
+    let most = (link_mb_per_s * 1e6 / bytes).min(8000.0 / (0.44 + cpu_ms + tls_ms + proxy_ms));
+    let crowd = 1.0 + threads / 16_000.0;
+    // A smooth bend between the two limits.
+    let rate = ((one * threads).powi(-3) + most.powi(-3)).powf(-1.0 / 3.0) / crowd * noise.factor(0.015);
+    let mean_ms = threads / rate * 1e3;
+    sample_with(
+        cell,
+        repetition,
+        [
+            (Metric::TransactionsPerS, rate),
+            (Metric::LatencyP50Ms, mean_ms * 0.96),
+            (Metric::LatencyP95Ms, mean_ms * 1.3 * noise.factor(0.03)),
+            (Metric::LatencyP99Ms, mean_ms * 1.9 * noise.factor(0.08)),
+            (Metric::MeanMbPerS, rate * bytes / 1e6),
+            (Metric::Count, (rate * 30.0).round()),
+        ],
+    )
+}
+
+/// A calibration; `round_trip_ms` is wished and achieved.
+pub(crate) fn link_check(
+    link: &str,
+    wished_mbit_per_s: Option<f64>,
+    achieved_mbit_per_s: f64,
+    round_trip_ms: (f64, f64),
+) -> LinkCheck {
+    LinkCheck {
+        link: link.to_owned(),
+        kind: "user space".to_owned(),
+        wished_mbit_per_s,
+        achieved_mbit_per_s,
+        wished_round_trip_ms: round_trip_ms.0,
+        achieved_round_trip_ms: round_trip_ms.1,
+        congestion_control: None,
+    }
+}
+
+/// Factors around 1.
+struct Noise(Sequence);
+
+impl Noise {
+    fn new(seed: u64) -> Self {
+        Self(Sequence::new(seed, 0))
+    }
+
+    fn factor(&mut self, width: f64) -> f64 {
+        1.0 + (f64::from(self.0.below(10_001)) / 5000.0 - 1.0) * width
+    }
+}
+
+/// A plan of scans, for tests of reports.
+pub(crate) struct ScanPlan;
+
+impl Plan for ScanPlan {
+    fn name(&self) -> &'static str {
+        "synthetic"
+    }
+    fn title(&self) -> &'static str {
+        "Full scans, compressed (synthetic)"
+    }
+    fn question(&self) -> &'static str {
+        "What does compression cost where the network is fast, and what does it gain where it is slow?"
+    }
+    fn primary(&self) -> Metric {
+        Metric::TimeS
+    }
+    fn columns(&self) -> &'static [Metric] {
+        &[
+            Metric::TimeS,
+            Metric::WireBytes,
+            Metric::MeanMbPerS,
+            Metric::PeakMbPerS,
+            Metric::ServerCpuS,
+            Metric::ProxyCpuS,
+            Metric::ClientCpuS,
+        ]
+    }
+    fn published(&self, figures: &Published) -> Vec<PublishedFigure> {
+        let scans = [("scan sbtest1", &figures.rds_scan), ("scan t1", &figures.rds_wide)];
+        let levels =
+            [(0, Setting::None), (3, Setting::Zstd(3)), (7, Setting::Zstd(7)), (10, Setting::Zstd(10))];
+        let mut published = Vec::new();
+        for (workload, scan) in scans {
+            for (level, setting) in levels {
+                let Some(row) = scan.at_zstd_level(level) else { continue };
+                let cell = Cell { workload: workload.to_owned(), ..cell("unlimited", Path::Direct, setting) };
+                let figure = |metric, value| {
+                    let (cell, conditions) = (cell.clone(), "20 M rows, 8 vCPU, network not shaped");
+                    PublishedFigure { cell, metric, value, conditions }
+                };
+                published.push(figure(Metric::TimeS, row.time_s));
+                published.push(figure(Metric::PeakMbPerS, row.network_peak_mb_per_s));
+            }
+        }
+        // So that there is a row that nobody measured.
+        let cell = cell("100mbit,1.4ms", Path::Direct, Setting::Zstd(22));
+        published.push(PublishedFigure { cell, metric: Metric::TimeS, value: 321.0, conditions: "made up" });
+        published
+    }
+    fn findings(&self, _: &Results, _: &Published) -> Vec<Finding> {
+        let finding = |claim: &str, published: &str, measured: &str, agreement, why: Option<&str>| Finding {
+            claim: claim.to_owned(),
+            published: published.to_owned(),
+            measured: measured.to_owned(),
+            agreement,
+            why: why.map(str::to_owned),
+        };
+        vec![
+            finding(
+                "On a fast network every level costs time on rows of digits.",
+                "4.18, 7.34 and 10.6 times the time at zstd 3, 7 and 10",
+                "1.63, 5.34 and 8.37 times",
+                Agreement::Agrees,
+                None,
+            ),
+            finding(
+                "On long repetitive rows zstd 3 is faster, zstd 7 and 10 are slower.",
+                "0.34, 2.16 and 2.24 times the time",
+                "1.00, 1.00 and 1.00 times",
+                Agreement::Differs,
+                Some("The server here packs 4 GB a second of such rows; the published one packed 0.9."),
+            ),
+            finding(
+                "zstd 10 is slower than zstd 7 on long rows.",
+                "1.04 times",
+                "1.02 times, 0.98 to 1.06",
+                Agreement::Undecided,
+                Some("The interval holds both; --repetitions 20 may decide it."),
+            ),
+            finding(
+                "Over 1 Gbit/s compression makes indexing slower.",
+                "1.2 times the time",
+                "",
+                Agreement::NotMeasured,
+                Some("It is a cell of the scale full."),
+            ),
+        ]
+    }
+}
+
+/// A plan of transactions, for tests of reports.
+pub(crate) struct TransactionPlan;
+
+impl Plan for TransactionPlan {
+    fn name(&self) -> &'static str {
+        "synthetic"
+    }
+    fn title(&self) -> &'static str {
+        "Transactions a second by threads (synthetic)"
+    }
+    fn question(&self) -> &'static str {
+        "From how many threads on does compression win, and what does TLS cost?"
+    }
+    fn primary(&self) -> Metric {
+        Metric::TransactionsPerS
+    }
+    fn columns(&self) -> &'static [Metric] {
+        &[
+            Metric::TransactionsPerS,
+            Metric::LatencyP50Ms,
+            Metric::LatencyP95Ms,
+            Metric::LatencyP99Ms,
+            Metric::MeanMbPerS,
+        ]
+    }
+    fn published(&self, _: &Published) -> Vec<PublishedFigure> {
+        // In the shape of what was published.
+        let none = [326.0, 1143.0, 2400.0, 2666.0, 2838.0, 2865.0, 2867.0, 2867.0, 2867.0, 2865.0, 2762.0];
+        let zlib = [198.0, 772.0, 2714.0, 3940.0, 4455.0, 4771.0, 5031.0, 5135.0, 5134.0, 5129.0, 5100.0];
+        let tls = [295.0, 1070.0, 2352.0, 2631.0, 2822.0, 2837.0, 2837.0, 2837.0, 2836.0, 1830.0, 1019.0];
+        let mut published = Vec::new();
+        for (values, setting, tls) in
+            [(none, Setting::None, false), (zlib, Setting::Zlib, false), (tls, Setting::None, true)]
+        {
+            for (threads, value) in [1, 4, 16, 32, 64, 96, 128, 256, 512, 1024, 2048].into_iter().zip(values)
+            {
+                let (link, workload) = ("1gbit".to_owned(), "oltp_read_only".to_owned());
+                published.push(PublishedFigure {
+                    cell: Cell { link, workload, threads, path: Path::Direct, tls, setting },
+                    metric: Metric::TransactionsPerS,
+                    value,
+                    conditions: "two servers, 1 Gbit/s",
+                });
+            }
+        }
+        published
+    }
+    fn findings(&self, _: &Results, _: &Published) -> Vec<Finding> {
+        Vec::new()
+    }
+}
