@@ -7,6 +7,7 @@
 //! * [`record`]: what a run writes down, `samples.jsonl`.
 //! * [`stats`]: medians, intervals, ratios, tests.
 //! * [`results`]: what was measured, by cell and metric.
+//! * [`report`]: a run as a table on the terminal, Markdown, CSV, JSON and HTML.
 //! * [`demo`]: the published full-scan experiment on this machine, in a minute.
 //!
 //! Invariants: no figure is written in code; what is published comes from `published/figures.toml`, what is
@@ -20,5 +21,6 @@ pub mod demo;
 pub mod plan;
 pub mod published;
 pub mod record;
+pub mod report;
 pub mod results;
 pub mod stats;

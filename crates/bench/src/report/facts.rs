@@ -1,0 +1,139 @@
+//! What all forms of a report say in the same words: the run, how to read its numbers, findings counted.
+//!
+//! Invariants: texts of the file are made printable here.
+
+use super::document::Document;
+use super::number::{counted, date, duration, grouped, printable, short};
+use crate::plan::{Agreement, Finding};
+
+/// Scale, date, machine, versions: what is worth a line.
+pub(super) fn in_a_line(document: &Document<'_>) -> String {
+    let run = &document.records.run;
+    format!(
+        "{}, scale {}, seed {}; {}; wirepress {}; {}, {}, {}; {}.",
+        printable(&run.plan),
+        printable(&run.scale),
+        run.seed,
+        date(run.started_unix_s),
+        printable(&run.wirepress),
+        printable(&run.machine.cpu),
+        counted(run.machine.cores as usize, "core"),
+        printable(&run.machine.system),
+        printable(&run.database),
+    )
+}
+
+/// Names and values of everything that a reader needs to repeat the run.
+pub(super) fn of_the_run(document: &Document<'_>) -> Vec<(&'static str, String)> {
+    let records = document.records;
+    let run = &records.run;
+    let mut facts = vec![
+        ("plan", format!("{}, scale {}", printable(&run.plan), printable(&run.scale))),
+        ("started", date(run.started_unix_s)),
+        ("command", command(document)),
+        ("seed", run.seed.to_string()),
+        (
+            "cells",
+            format!(
+                "{}, {} each",
+                counted(run.cells as usize, "cell"),
+                counted(run.repetitions as usize, "repetition")
+            ),
+        ),
+        ("samples", grouped(records.samples.len() as u64)),
+        ("database", printable(&run.database)),
+        ("wirepress", printable(&run.wirepress)),
+    ];
+    let programs: Vec<String> =
+        run.programs.iter().map(|(name, version)| printable(&format!("{name} {version}"))).collect();
+    if !programs.is_empty() {
+        facts.push(("programs", programs.join(", ")));
+    }
+    facts.push((
+        "machine",
+        printable(&format!(
+            "{}, {}, {} MiB of memory",
+            run.machine.cpu,
+            counted(run.machine.cores as usize, "core"),
+            grouped(run.machine.memory_mib)
+        )),
+    ));
+    facts.push(("system", printable(&format!("{}, {}", run.machine.system, run.machine.kernel))));
+    for resumed in &records.resumed {
+        let version = printable(&resumed.wirepress);
+        facts.push(("went on", format!("{}, wirepress {version}", date(resumed.started_unix_s))));
+    }
+    if let Some(end) = &records.end {
+        facts.push(("took", duration(end.took_s)));
+        facts.push((
+            "other programs",
+            end.busy_cores.map_or_else(
+                || "not known".to_owned(),
+                |busy| format!("kept {} cores busy on average", short(busy)),
+            ),
+        ));
+        facts.push(("harness", format!("{} of CPU time for links and clients", duration(end.harness_cpu_s))));
+    }
+    facts
+}
+
+/// As it would be typed, as far as a shell's simplest quoting goes.
+pub(super) fn command(document: &Document<'_>) -> String {
+    let is_plain = |word: &str| {
+        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c))
+    };
+    let words = document.records.run.command.iter().map(|word| {
+        let word = printable(word);
+        if is_plain(&word) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// How to read the tables, a sentence each.
+pub(super) fn legend(document: &Document<'_>) -> Vec<String> {
+    let heading = document.primary.heading();
+    let mut legend = vec![
+        format!(
+            "x none: {heading} in terms of the same path uncompressed; x direct: in terms of direct, uncompressed. Both \
+             are medians of the ratios of the same repetition, so that a machine that is slow for a while does not count."
+        ),
+        "± and intervals: order statistics that hold the true median in 95 % of all cases or more; with fewer than six \
+         repetitions the whole range, which is less sure."
+            .to_owned(),
+        "MB are 10^6 bytes, both ways; CPU seconds are those of one sample.".to_owned(),
+    ];
+    if document.tables.iter().any(|table| !table.published_metrics().is_empty()) {
+        legend.push(
+            "Published figures were measured on other machines: compare ratios and shapes, not seconds."
+                .to_owned(),
+        );
+    }
+    legend
+}
+
+/// `3 agree, 1 differs, 2 not measured`.
+pub(super) fn counts(findings: &[Finding]) -> String {
+    let count = |agreement| findings.iter().filter(|finding| finding.agreement == agreement).count();
+    let word =
+        |n: usize, one: &str, many: &str| (n > 0).then(|| format!("{n} {}", if n == 1 { one } else { many }));
+    [
+        word(count(Agreement::Agrees), "agrees", "agree"),
+        word(count(Agreement::Differs), "differs", "differ"),
+        word(count(Agreement::Undecided), "undecided", "undecided"),
+        word(count(Agreement::NotMeasured), "not measured", "not measured"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect::<Vec<_>>()
+    .join(", ")
+}
+
+/// The word for it, in every form of the report.
+pub(super) const fn agreement(agreement: Agreement) -> &'static str {
+    match agreement {
+        Agreement::Agrees => "agrees",
+        Agreement::Differs => "differs",
+        Agreement::Undecided => "undecided",
+        Agreement::NotMeasured => "not measured",
+    }
+}

@@ -1,0 +1,216 @@
+//! Reports of synthetic runs: what is in them, what cannot get out of them.
+//!
+//! To look at them: `WIREPRESS_REPORTS=FOLDER cargo test -p wirepress-bench report` writes them there.
+
+use std::path::PathBuf;
+
+use super::document::Document;
+use super::*;
+use crate::record::{Failure, Metric, Path as Way, Setting};
+use crate::results::fixture::{
+    ScanPlan, TransactionPlan, cell, link_check, records, sample, scans, transactions,
+};
+
+/// A run in which everything is wrong, and every text is hostile.
+fn hostile() -> Records {
+    let evil = "<script>alert('x')</script>\"|` \x1b[31m&amp;";
+    let none = cell(evil, Way::Direct, Setting::None);
+    let zlib = cell(evil, Way::Direct, Setting::Zlib);
+    let mut records = records(vec![sample(&none, 0, 1.0), sample(&none, 1, 1.4), sample(&zlib, 0, 2.0)]);
+    for sample in &mut records.samples {
+        sample.cell.workload = evil.to_owned();
+        sample.warnings.push(evil.to_owned());
+        sample.metrics.insert(Metric::ClientCpuS, 1.95);
+    }
+    records.run.cells = 9;
+    records.run.plan = evil.to_owned();
+    records.run.scale = evil.to_owned();
+    records.run.command.push(evil.to_owned());
+    records.run.wirepress = evil.to_owned();
+    records.run.machine.cpu = evil.to_owned();
+    records.run.database = evil.to_owned();
+    records.run.programs.insert(evil.to_owned(), evil.to_owned());
+    records.run.notes.push(evil.to_owned());
+    records.links.push(link_check(evil, Some(1000.0), 212.0, (10.0, 31.0)));
+    records.failures.push(Failure { cell: zlib, repetition: 1, reason: evil.to_owned() });
+    records.end = None;
+    records
+}
+
+/// Names of elements in order, closing ones with a slash; panics where one is not closed in order.
+fn assert_well_formed(html: &str) {
+    const VOID: [&str; 2] = ["meta", "!DOCTYPE"];
+    let mut open: Vec<&str> = Vec::new();
+    let mut rest = html;
+    while let Some(start) = rest.find('<') {
+        assert!(!rest[..start].contains('>') || open.last() == Some(&"style"), "a > outside of tags");
+        rest = &rest[start + 1..];
+        let end = rest.find('>').expect("a tag ends");
+        let tag = &rest[..end];
+        assert!(!tag.contains('<'), "a < inside of <{tag}>");
+        assert_eq!(tag.matches('"').count() % 2, 0, "quotes of <{tag}>");
+        let name = tag.trim_start_matches('/').split([' ', '\n', '/']).next().unwrap();
+        if tag.starts_with('/') {
+            assert_eq!(open.pop(), Some(name), "closed by </{name}>");
+        } else if !tag.ends_with('/') && !VOID.contains(&name) {
+            open.push(name);
+        }
+        rest = &rest[end + 1..];
+    }
+    assert_eq!(open, [] as [&str; 0]);
+}
+
+fn all() -> Vec<(&'static str, Records, Option<&'static dyn Plan>)> {
+    vec![
+        ("scans", scans(), Some(&ScanPlan)),
+        ("transactions", transactions(), Some(&TransactionPlan)),
+        ("without-a-plan", transactions(), None),
+        ("hostile", hostile(), None),
+        ("empty", records(Vec::new()), Some(&ScanPlan)),
+    ]
+}
+
+#[test]
+fn html_is_well_formed_and_ids_are_unique() {
+    for (name, records, plan) in all() {
+        let html = html::html(&Document::of(&records, plan));
+        assert_well_formed(&html);
+        let mut ids: Vec<&str> =
+            html.split(" id=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+        let count = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), count, "{name}");
+        assert!(!html.contains("NaN") && !html.contains("inf\""), "{name}");
+    }
+}
+
+#[test]
+fn html_refers_to_nothing_outside_itself() {
+    for (name, records, plan) in all() {
+        let html = html::html(&Document::of(&records, plan));
+        for outside in ["http:", "https:", "src=", "url(", "@import", "<script", "<link", "<iframe", "<img"] {
+            assert!(!html.contains(outside), "{name}: {outside}");
+        }
+        let hrefs = html.split("href=\"").skip(1);
+        assert!(hrefs.into_iter().all(|rest| rest.starts_with('#')), "{name}");
+    }
+}
+
+#[test]
+fn every_sample_is_in_the_html() {
+    let records = transactions();
+    let html = html::html(&Document::of(&records, Some(&TransactionPlan)));
+    let table = html.split("All samples, in the order").last().unwrap();
+    assert_eq!(table.matches("<tr>").count(), 1 + records.samples.len());
+    for (row, sample) in table.split("<tr>").skip(2).zip(&records.samples) {
+        let rate = number::value(Metric::TransactionsPerS, sample.metrics[&Metric::TransactionsPerS]);
+        assert!(row.contains(&format!("<td>{rate}</td>")) && row.contains(&sample.cell.label()), "{row}");
+    }
+}
+
+#[test]
+fn hostile_text_stays_text_in_every_form() {
+    let records = hostile();
+    let document = Document::of(&records, None);
+    let html = html::html(&document);
+    assert!(html.contains("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&quot;|` \u{fffd}[31m&amp;amp;"));
+    assert!(!html.contains("<script") && !html.contains('\x1b'));
+    let markdown = markdown::markdown(&document);
+    assert!(!markdown.contains("<script") && !markdown.contains('\x1b'), "{markdown}");
+    assert!(!terminal::terminal(&document).contains('\x1b'));
+    let json: serde_json::Value = serde_json::from_str(&json::json(&document)).unwrap();
+    assert_eq!(json["plan"], records.run.plan.as_str());
+}
+
+#[test]
+fn what_is_wrong_is_warned_of() {
+    let records = hostile();
+    let titles: Vec<&str> =
+        Document::of(&records, None).warnings.iter().map(|warning| warning.title).collect();
+    assert_eq!(
+        titles,
+        [
+            "incomplete run",
+            "failures",
+            "links not as wished",
+            "few repetitions",
+            "noise",
+            "saturated client",
+            "samples"
+        ]
+    );
+    let fine = scans();
+    assert_eq!(Document::of(&fine, Some(&ScanPlan)).warnings, []);
+}
+
+#[test]
+fn the_terminal_is_never_wider_than_120_columns() {
+    for (name, records, plan) in all() {
+        let text = terminal_with(&records, plan);
+        let wide = text.lines().find(|line| line.chars().count() > text_table::WIDTH_MAX);
+        assert_eq!(wide.filter(|_| name != "hostile"), None, "{name}");
+    }
+}
+
+#[test]
+fn a_table_shows_measured_beside_published_and_keeps_what_was_only_published() {
+    let text = terminal_with(&scans(), Some(&ScanPlan));
+    let row = |start: &str| {
+        let line =
+            text.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start}: {text}"));
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(text.contains("scan sbtest1 over unlimited\n"), "{text}");
+    assert!(row("direct, none ").starts_with("direct, none 0.19"), "{}", row("direct, none "));
+    assert!(row("direct, none ").contains(" 1.00 "), "{}", row("direct, none "));
+    assert!(row("direct, zstd 3 ").contains(" 72.1 4.18 28.0 "), "{}", row("direct, zstd 3 "));
+    assert!(
+        row("direct, zstd 22").starts_with("direct, zstd 22 (published only) —"),
+        "{}",
+        row("direct, zstd 22")
+    );
+    assert!(text.contains("1 agrees, 1 differs, 1 undecided, 1 not measured"));
+    assert!(text.contains("No warnings."));
+}
+
+#[test]
+fn several_numbers_of_threads_make_a_matrix() {
+    let text = terminal_with(&transactions(), Some(&TransactionPlan));
+    let rows: Vec<&str> =
+        text.lines().filter(|line| line.starts_with("2048  ") || line.starts_with("2048 ")).collect();
+    assert!(rows.len() >= 4, "{text}");
+    assert!(text.contains("published") && text.contains("2,762"), "{text}");
+    assert!(text.contains("Without TLS: most tx/s: direct none "), "{text}");
+}
+
+#[test]
+fn a_plan_that_is_not_known_still_gets_its_tables() {
+    let text = terminal_with(&transactions(), None);
+    assert!(text.starts_with("synthetic\n"), "{text}");
+    assert!(text.contains("[tx/s, median of 5 repetitions; more is better]"), "{text}");
+}
+
+#[test]
+fn a_table_without_a_direct_cell_says_so() {
+    let zlib = cell("unlimited", Way::Wirepress, Setting::Zlib);
+    let text = terminal_with(&records(vec![sample(&zlib, 0, 1.0)]), None);
+    assert!(text.contains("direct, none (not measured)"), "{text}");
+}
+
+#[test]
+fn all_files_are_written() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder =
+        std::env::var_os("WIREPRESS_REPORTS").map_or_else(|| temporary.path().to_owned(), PathBuf::from);
+    for (name, records, plan) in all() {
+        let folder = folder.join(name);
+        let paths = write_with(&records, plan, &folder).unwrap();
+        let names: Vec<_> = paths.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
+        assert_eq!(names, ["report.html", "report.md", "results.csv", "samples.csv", "results.json"]);
+        assert!(paths.iter().all(|path| path.metadata().unwrap().len() > 0));
+        if std::env::var_os("WIREPRESS_REPORTS").is_some() {
+            std::fs::write(folder.join("report.txt"), terminal_with(&records, plan)).unwrap();
+        }
+    }
+}

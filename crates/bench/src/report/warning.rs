@@ -1,0 +1,237 @@
+//! What a reader must know before believing a number, and what to do about it.
+//!
+//! Invariants: each warning names what it is about, its figure, and a remedy; a run without any is one that needs no
+//! excuse.
+
+use std::collections::BTreeMap;
+
+use super::number::{counted, percent, printable, short};
+use crate::record::{Cell, Metric, Records};
+use crate::results::Results;
+
+/// Something that makes numbers less sure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Warning {
+    /// What is wrong, in a few words.
+    pub(super) title: &'static str,
+    /// Where, and how much.
+    pub(super) text: String,
+    /// What to do.
+    pub(super) remedy: &'static str,
+}
+
+/// All warnings, the worst first.
+pub(super) fn warnings(records: &Records, results: &Results, primary: Metric) -> Vec<Warning> {
+    [
+        incomplete(records, results),
+        failures(records),
+        versions(records),
+        links(records),
+        few_runs(results, primary),
+        noise(results, primary),
+        saturated(records, results),
+        neighbours(records),
+    ]
+    .into_iter()
+    .flatten()
+    .chain(own_words(records))
+    .collect()
+}
+
+fn incomplete(records: &Records, results: &Results) -> Option<Warning> {
+    let wished = records.run.cells as usize;
+    let measured = results.cells().len();
+    if records.end.is_some() && measured >= wished {
+        return None;
+    }
+    let state = if records.end.is_some() { "ended" } else { "was stopped or is still going on" };
+    Some(Warning {
+        title: "incomplete run",
+        text: format!("The run {state}; {measured} of {} have samples.", counted(wished, "cell")),
+        remedy: "Go on with it; what was measured is kept.",
+    })
+}
+
+fn failures(records: &Records) -> Option<Warning> {
+    let mut by_reason: BTreeMap<&str, Vec<&Cell>> = BTreeMap::new();
+    for failure in &records.failures {
+        by_reason.entry(&failure.reason).or_default().push(&failure.cell);
+    }
+    let told = by_reason.iter().map(|(reason, cells)| {
+        let first = cells.first().map(ToString::to_string).unwrap_or_default();
+        let more = match cells.len() {
+            0 | 1 => String::new(),
+            n => format!(" and {} more", n - 1),
+        };
+        format!("{}{more}: {}", printable(&first), printable(reason))
+    });
+    let text = told.collect::<Vec<_>>().join("; ");
+    (!text.is_empty()).then(|| Warning {
+        title: "failures",
+        text: format!("{} failed. {text}", counted(records.failures.len(), "measurement")),
+        remedy: "Mend what the reasons name and go on with the run.",
+    })
+}
+
+fn versions(records: &Records) -> Option<Warning> {
+    let other = records.resumed.iter().find(|resumed| resumed.wirepress != records.run.wirepress)?;
+    Some(Warning {
+        title: "two versions",
+        text: format!(
+            "The run began with wirepress {} and went on with {}.",
+            printable(&records.run.wirepress),
+            printable(&other.wirepress)
+        ),
+        remedy: "Measure again with one version.",
+    })
+}
+
+fn links(records: &Records) -> Option<Warning> {
+    let told: Vec<String> = records
+        .links
+        .iter()
+        .filter_map(|check| {
+            let slow = check.wished_mbit_per_s.filter(|wished| check.achieved_mbit_per_s < wished * LINK_MIN);
+            let (wished_ms, achieved_ms) = (check.wished_round_trip_ms, check.achieved_round_trip_ms);
+            let late = achieved_ms > wished_ms * ROUND_TRIP_MAX + ROUND_TRIP_GRACE_MS;
+            let link = printable(&check.link);
+            match slow {
+                Some(wished) => Some(format!(
+                    "{link} carried {} of {} Mbit/s",
+                    short(check.achieved_mbit_per_s),
+                    short(wished)
+                )),
+                None if late => Some(format!(
+                    "{link} took {} ms there and back instead of {}",
+                    short(achieved_ms),
+                    short(wished_ms)
+                )),
+                None => None,
+            }
+        })
+        .collect();
+    (!told.is_empty()).then(|| Warning {
+        title: "links not as wished",
+        text: format!("{}.", told.join("; ")),
+        remedy: "Leave the machine alone, or wish for less: a user space link needs a core of its own.",
+    })
+}
+
+fn few_runs(results: &Results, primary: Metric) -> Option<Warning> {
+    let few: Vec<usize> = results
+        .cells()
+        .iter()
+        .map(|cell| results.values(cell, primary).len())
+        .filter(|runs| (1..RUNS_MIN).contains(runs))
+        .collect();
+    let least = few.iter().min()?;
+    Some(Warning {
+        title: "few repetitions",
+        text: format!(
+            "{} of {} have fewer than {RUNS_MIN} repetitions, {least} at the least: their intervals are the whole \
+             range, and less sure than 95 %.",
+            few.len(),
+            counted(results.cells().len(), "cell"),
+        ),
+        remedy: "Ask for more repetitions; from 6 on an interval can hold the median in 95 % of all cases.",
+    })
+}
+
+fn noise(results: &Results, primary: Metric) -> Option<Warning> {
+    let spreads = results.cells().iter().filter_map(|cell| {
+        let spread = results.interval(cell, primary)?.relative_half_width();
+        (spread > NOISE_MAX).then_some((cell, spread))
+    });
+    let noisy: Vec<(&Cell, f64)> = spreads.collect();
+    let (widest, spread) = noisy.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(Warning {
+        title: "noise",
+        text: format!(
+            "{} of {} have an interval wider than ±{}; the widest is ±{}, {}.",
+            noisy.len(),
+            counted(results.cells().len(), "cell"),
+            percent(NOISE_MAX),
+            percent(*spread),
+            printable(&widest.to_string()),
+        ),
+        remedy: "Stop what else runs on the machine, fix its clock rate, or ask for more repetitions.",
+    })
+}
+
+fn saturated(records: &Records, results: &Results) -> Option<Warning> {
+    let busy = results.cells().iter().filter_map(|cell| {
+        let time_s = results.median(cell, Metric::TimeS)?;
+        let cores = f64::from(cell.threads.min(records.run.machine.cores).max(1));
+        let busy = results.median(cell, Metric::ClientCpuS)? / (time_s * cores);
+        (busy > CLIENT_MAX).then_some((cell, busy))
+    });
+    let busy: Vec<(&Cell, f64)> = busy.collect();
+    let (busiest, part) = busy.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(Warning {
+        title: "saturated client",
+        text: format!(
+            "In {} of {} the client itself was busy for more than {} of the time; {} in {}.",
+            busy.len(),
+            counted(results.cells().len(), "cell"),
+            percent(CLIENT_MAX),
+            percent(*part),
+            printable(&busiest.to_string()),
+        ),
+        remedy: "These cells show how fast the client is. Use a faster client, or more of them.",
+    })
+}
+
+fn neighbours(records: &Records) -> Option<Warning> {
+    let busy = records.end.as_ref()?.busy_cores.filter(|busy| *busy >= BUSY_CORES)?;
+    Some(Warning {
+        title: "busy neighbours",
+        text: format!(
+            "Other programs kept {} of {} busy on average.",
+            short(busy),
+            counted(records.run.machine.cores as usize, "core")
+        ),
+        remedy: "Stop them and measure again: times are longer than they would be, and noisier.",
+    })
+}
+
+/// Warnings of samples, each text once.
+fn own_words(records: &Records) -> Vec<Warning> {
+    let mut counts: BTreeMap<&str, (usize, &Cell)> = BTreeMap::new();
+    for sample in &records.samples {
+        for warning in &sample.warnings {
+            counts.entry(warning).or_insert((0, &sample.cell)).0 += 1;
+        }
+    }
+    let told = counts.into_iter().map(|(warning, (samples, cell))| Warning {
+        title: "samples",
+        text: format!(
+            "{} (in {}, such as {})",
+            printable(warning),
+            counted(samples, "sample"),
+            printable(&cell.to_string())
+        ),
+        remedy: "They are marked in the table of all samples.",
+    });
+    told.collect()
+}
+
+/// What is shorter cannot be told from the noise of any machine.
+const NOISE_MAX: f64 = 0.05;
+
+/// Fewer have an interval that is less sure than 90 %.
+const RUNS_MIN: usize = 5;
+
+/// Above it the client, not what is measured, decides.
+const CLIENT_MAX: f64 = 0.9;
+
+/// Headers of Ethernet, IP and TCP are 5 %; what is below lacks more than those.
+const LINK_MIN: f64 = 0.9;
+
+/// A timer that is late, not a link.
+const ROUND_TRIP_MAX: f64 = 1.2;
+
+/// What a loopback's ping-pong itself takes on a slow machine.
+const ROUND_TRIP_GRACE_MS: f64 = 0.3;
+
+/// Less is the noise of any machine.
+const BUSY_CORES: f64 = 0.2;
