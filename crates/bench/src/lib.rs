@@ -8,6 +8,7 @@
 //! * [`stats`]: medians, intervals, ratios, tests.
 //! * [`results`]: what was measured, by cell and metric.
 //! * [`report`]: a run as a table on the terminal, Markdown, CSV, JSON and HTML.
+//! * [`compare`]: two runs, cell by cell.
 //! * [`demo`]: the published full-scan experiment on this machine, in a minute.
 //!
 //! Invariants: no figure is written in code; what is published comes from `published/figures.toml`, what is
@@ -16,6 +17,7 @@
 //! Not here: links and data (crate `lab`), the proxy (a process of its own, so that its CPU time is its own).
 
 pub mod client;
+pub mod compare;
 pub mod cpu;
 pub mod demo;
 pub mod plan;
