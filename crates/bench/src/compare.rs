@@ -253,7 +253,7 @@ impl Comparison {
         let heads = [
             ("A", Kind::Value),
             ("B", Kind::Value),
-            ("B / A", Kind::Ratio),
+            ("B/A", Kind::Ratio),
             ("interval", Kind::Interval),
             ("runs", Kind::Value),
             ("p", Kind::Value),

@@ -82,7 +82,8 @@ const CELL_HEADS: &str = "link,workload,threads,path,tls,setting";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::fixture::{ScanPlan, scans};
+    use crate::report::test_plans::ScanPlan;
+    use crate::results::fixture::scans;
 
     #[test]
     fn every_cell_and_metric_and_every_sample_has_its_row() {

@@ -143,6 +143,11 @@ impl Table {
         self.rows.iter().any(|row| matches!(row.state, State::Measured(_)))
     }
 
+    /// Whether all that was tried of it failed.
+    pub(super) fn has_failed(&self) -> bool {
+        !self.is_measured() && self.rows.iter().any(|row| row.state == State::Failed)
+    }
+
     /// `scan sbtest1 over 100mbit,1.4ms`.
     pub(super) fn heading(&self) -> String {
         format!("{} over {}", self.workload, self.link)

@@ -330,7 +330,11 @@ fn caption(document: &Document<'_>, table: &Table) -> String {
         (Some(least), Some(most)) => format!("median of {least} to {most} repetitions"),
         _ => "not measured".to_owned(),
     };
-    format!("{}, {of}; {}", document.primary.heading(), document.better_in_words())
+    let threads = match table.threads().as_slice() {
+        [] | [1] | [_, _, ..] => String::new(),
+        [threads] => format!(", {threads} threads"),
+    };
+    format!("{}{threads}, {of}; {}", document.primary.heading(), document.better_in_words())
 }
 
 fn ratio(row: &Row, ratio: Option<Estimate>, is_baseline: fn(&Cell) -> bool, primary: Metric) -> String {

@@ -21,6 +21,8 @@ mod markdown;
 pub(crate) mod number;
 mod terminal;
 #[cfg(test)]
+mod test_plans;
+#[cfg(test)]
 mod tests;
 pub(crate) mod text_table;
 mod verdict;

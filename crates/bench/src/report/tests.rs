@@ -5,11 +5,10 @@
 use std::path::PathBuf;
 
 use super::document::Document;
+use super::test_plans::{ScanPlan, TransactionPlan};
 use super::*;
 use crate::record::{Failure, Metric, Path as Way, Setting};
-use crate::results::fixture::{
-    ScanPlan, TransactionPlan, cell, link_check, records, sample, scans, transactions,
-};
+use crate::results::fixture::{cell, link_check, records, sample, scans, transactions};
 
 /// A run in which everything is wrong, and every text is hostile.
 fn hostile() -> Records {
@@ -35,6 +34,23 @@ fn hostile() -> Records {
     records.failures.push(Failure { cell: zlib, repetition: 1, reason: evil.to_owned() });
     records.end = None;
     records
+}
+
+/// Every path, with long names, three repetitions and no calibration.
+fn paths() -> Records {
+    let mut samples = Vec::new();
+    let paths = [Way::Direct, Way::Haproxy, Way::Router, Way::Wirepress, Way::WirepressBesideApp];
+    for (path, slower) in paths.into_iter().zip(1..) {
+        for (setting, factor) in [(Setting::None, 1.0), (Setting::Zlib, 0.7), (Setting::Zstd(10), 0.5)] {
+            for (tls, repetition) in [(false, 0), (false, 1), (true, 0), (true, 1), (false, 2), (true, 2)] {
+                let cell =
+                    crate::record::Cell { tls, threads: 16, ..cell("kernel 1gbit,10ms", path, setting) };
+                let time_s = f64::from(slower) * factor + f64::from(repetition) / 8.0;
+                samples.push(sample(&cell, repetition, time_s));
+            }
+        }
+    }
+    records(samples)
 }
 
 /// Names of elements in order, closing ones with a slash; panics where one is not closed in order.
@@ -65,6 +81,7 @@ fn all() -> Vec<(&'static str, Records, Option<&'static dyn Plan>)> {
         ("scans", scans(), Some(&ScanPlan)),
         ("transactions", transactions(), Some(&TransactionPlan)),
         ("without-a-plan", transactions(), None),
+        ("paths", paths(), None),
         ("hostile", hostile(), None),
         ("empty", records(Vec::new()), Some(&ScanPlan)),
     ]
@@ -172,6 +189,27 @@ fn a_table_shows_measured_beside_published_and_keeps_what_was_only_published() {
     );
     assert!(text.contains("1 agrees, 1 differs, 1 undecided, 1 not measured"));
     assert!(text.contains("No warnings."));
+}
+
+#[test]
+fn the_terminal_shows_this() {
+    let none = cell("unlimited", Way::Direct, Setting::None);
+    let zlib = cell("unlimited", Way::Wirepress, Setting::Zlib);
+    let times = [1.0, 1.1, 1.2, 1.0, 1.1, 1.3];
+    let samples =
+        (0..).zip(times).flat_map(|(n, time)| [sample(&none, n, time), sample(&zlib, n, time * 2.0)]);
+    let records = records(samples.collect());
+    let text = terminal_with(&records, None);
+    let table: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("scan")).take(7).collect();
+    assert_eq!(
+        table.join("\n"),
+        "scan sbtest1 over unlimited\n\
+         Least seconds: direct none, 1.10.\n\
+         [seconds, median of 6 repetitions; less is better]\n\
+         \x20                seconds     ±  x none  x direct  interval\n\
+         direct, none        1.10  14 %    1.00      1.00\n\
+         wirepress, zlib     2.20  14 %       —      2.00  2.00–2.00\n"
+    );
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! The sentence above a table: what won, by how much, and how surely.
 //!
 //! Invariants: the winner is chosen on every other repetition and scored on the others ([`Choice`]), so it is not told
-//! with its luck; whoever cannot be told from it shares its place.
+//! with its luck, where there are repetitions enough; whoever cannot be told from it shares its place.
 
 use super::document::{Document, Row, State, Table};
 use super::number::{capital, counted, printable, short, value};
 use crate::record::{Better, Metric};
 use crate::results::{Results, direct, display_order};
-use crate::stats::Choice;
+use crate::stats::{Choice, median};
 
 /// A sentence, or one for each of without and with TLS; none where there is nothing to choose from.
 pub(super) fn verdict(document: &Document<'_>, table: &Table) -> Option<String> {
@@ -24,7 +24,9 @@ pub(super) fn verdict(document: &Document<'_>, table: &Table) -> Option<String> 
             })
         })
         .collect();
-    (!sentences.is_empty()).then(|| sentences.join(" "))
+    let single = table.rows.iter().any(|row| row.state == State::Measured(1));
+    let doubt = if single { " A single repetition proves nothing." } else { "" };
+    (!sentences.is_empty()).then(|| sentences.join(" ") + doubt)
 }
 
 fn of_tls(document: &Document<'_>, table: &Table, tls: bool) -> Option<String> {
@@ -63,12 +65,17 @@ impl<'a> Winner<'a> {
         }
         let values: Vec<&[f64]> =
             rows.iter().map(|row| document.results.values(&row.cell, primary)).collect();
-        let choice = Choice::of(&values, primary.better())?;
-        let row = *rows.get(choice.index)?;
+        let (index, score) = if values.iter().all(|values| values.len() >= HALVED_MIN) {
+            let choice = Choice::of(&values, primary.better())?;
+            (choice.index, choice.score.value)
+        } else {
+            of_all(&values, primary.better())?
+        };
+        let row = *rows.get(index)?;
         let others = rows.iter().filter(|other| other.cell != row.cell);
         let level =
             others.filter(|other| is_level(&document.results, other, row, primary)).copied().collect();
-        Some(Self { row, level, score: choice.score.value })
+        Some(Self { row, level, score })
     }
 
     fn sentence(&self, primary: Metric) -> String {
@@ -108,6 +115,16 @@ impl<'a> Winner<'a> {
 /// A label's commas would be lost among those of a sentence.
 fn name(row: &Row) -> String {
     printable(&row.cell.label()).replace(", ", " ")
+}
+
+/// The best by the medians of all values: halves of two or three values are none.
+fn of_all(values: &[&[f64]], better: Better) -> Option<(usize, f64)> {
+    let medians = values.iter().enumerate().filter_map(|(index, values)| Some((index, median(values)?)));
+    match better {
+        Better::Less => medians.min_by(|a, b| a.1.total_cmp(&b.1)),
+        Better::More => medians.max_by(|a, b| a.1.total_cmp(&b.1)),
+        Better::Neither => None,
+    }
 }
 
 /// Within one run: whether the pairs of two rows can be told from each other.
@@ -162,6 +179,9 @@ fn joined(names: &[String]) -> String {
         _ => names.concat(),
     }
 }
+
+/// Fewer repetitions make no halves.
+const HALVED_MIN: usize = 4;
 
 /// A longer list is no sentence any more.
 const TURNS_MAX: usize = 4;

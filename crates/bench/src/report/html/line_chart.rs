@@ -51,13 +51,8 @@ pub(super) fn line_chart(document: &Document<'_>, table: &Table, id: &str) -> Op
             (_, true) => ", with TLS".to_owned(),
             (_, false) => ", without TLS".to_owned(),
         };
-        html.push_str(&panel.svg(
-            table,
-            &lines,
-            document.primary,
-            &heading,
-            &format!("{id}-{}", u8::from(*tls)),
-        ));
+        let svg = panel.svg(table, &lines, document.primary, &heading, &format!("{id}-{}", u8::from(*tls)));
+        html.push_str(&super::scrolled(&svg, &format!("{}{heading}", table.heading())));
     }
     Some(html + "</div>\n")
 }

@@ -96,15 +96,15 @@ fn push_glance(html: &mut String, document: &Document<'_>) {
             Some(format!(
                 "<li><a href=\"#t{index}\">{}</a> <span>{}</span></li>\n",
                 Text(&heading),
-                Text(&verdict)
+                Text(&table::times(&verdict))
             ))
         })
         .collect();
     if !told.is_empty() {
         writeln!(html, "<section>\n<h2>At a glance</h2>\n<ul class=\"glance\">\n{}</ul>", told.concat()).ok();
         html.push_str(
-            "<p class=\"note\">The best is chosen on every other repetition and its figure taken from the others, so \
-             that luck is not counted; what cannot be told from it shares its place.</p>\n</section>\n",
+            "<p class=\"note\">Where there are four repetitions or more, the best is chosen on every other one and its \
+             figure taken from the others, so that luck is not counted. What cannot be told from it shares its place.</p>\n</section>\n",
         );
     }
 }
@@ -153,6 +153,10 @@ fn push_table(html: &mut String, document: &Document<'_>, of: &Table, index: usi
     writeln!(html, "<section id=\"t{index}\">\n<h2>{}</h2>", Text(&heading)).ok();
     if let Some(verdict) = verdict(document, of) {
         writeln!(html, "<p class=\"standfirst\">{}</p>", Text(&table::times(&verdict))).ok();
+    } else if of.has_failed() {
+        html.push_str(
+            "<p class=\"standfirst\">Nothing could be measured here; what failed is told below.</p>\n",
+        );
     } else if !of.is_measured() {
         html.push_str(
             "<p class=\"standfirst\">Not measured in this run; what was published stays here.</p>\n",
@@ -166,7 +170,10 @@ fn push_table(html: &mut String, document: &Document<'_>, of: &Table, index: usi
         let grids = std::iter::once(grid::matrix(document, of)).chain(grid::ratios(document, of)).collect();
         (line_chart::line_chart(document, of, &id), grids)
     } else {
-        (bar_chart::bar_chart(document, of, &id), vec![grid::rows(document, of)])
+        (
+            bar_chart::bar_chart(document, of, &id).map(|svg| scrolled(&svg, &heading)),
+            vec![grid::rows(document, of)],
+        )
     };
     if let Some(chart) = chart {
         let caption = Text(document.better_in_words());
@@ -176,10 +183,9 @@ fn push_table(html: &mut String, document: &Document<'_>, of: &Table, index: usi
         } else {
             ""
         };
-        let svg = if of.is_matrix() { chart } else { scrolled(&chart, &heading) };
         writeln!(
             html,
-            "<figure>\n<figcaption><b>{primary}</b>, {caption}{marks}.</figcaption>\n{svg}</figure>"
+            "<figure>\n<figcaption><b>{primary}</b>, {caption}{marks}.</figcaption>\n{chart}</figure>"
         )
         .ok();
     }
@@ -205,7 +211,7 @@ fn push_behind(html: &mut String, document: &Document<'_>, of: &Table) {
     html.push_str("</details>\n");
 }
 
-/// A chart in its own box, too.
+/// A chart in a box that scrolls by itself, as tables do.
 fn scrolled(svg: &str, name: &str) -> String {
     format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Chart: {}\">\n{svg}</div>\n",
