@@ -54,7 +54,26 @@ pub(super) fn line_chart(document: &Document<'_>, table: &Table, id: &str) -> Op
         let svg = panel.svg(table, &lines, document.primary, &heading, &format!("{id}-{}", u8::from(*tls)));
         html.push_str(&super::scrolled(&svg, &format!("{}{heading}", table.heading())));
     }
-    Some(html + "</div>\n")
+    Some(html + "</div>\n" + &key(&lines))
+}
+
+/// The lines' names once more, for screens so narrow that the ends of the lines are out of sight.
+fn key(lines: &[Line]) -> String {
+    let mut html = "<ul class=\"key\" aria-hidden=\"true\">\n".to_owned();
+    for line in lines {
+        let class = if line.is_published { "hollow" } else { "dot" };
+        let tls = if line.cell.tls { ", TLS" } else { "" };
+        // A String takes everything.
+        writeln!(
+            html,
+            "<li><svg viewBox=\"0 0 34 12\"><path class=\"line {}\" d=\"M2 6H32\"/>{}</svg> {}{tls}</li>",
+            line.class(),
+            mark(&line.cell, 17.0, 6.0, class, ""),
+            Text(&line.name())
+        )
+        .ok();
+    }
+    html + "</ul>\n"
 }
 
 /// A series, measured or published.

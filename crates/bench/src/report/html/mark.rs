@@ -21,7 +21,7 @@ pub(super) const fn colour(cell: &Cell) -> &'static str {
     }
 }
 
-/// The shape at a place, with a title that is shown when it is pointed at; `title` is escaped already.
+/// The shape at a place, with a title that is shown when it is pointed at; `title` is escaped already, and may be empty.
 pub(super) fn mark(cell: &Cell, x: f64, y: f64, class: &str, title: &str) -> String {
     let class = format!("{class} {}", colour(cell));
     let polygon = |points: &[(f64, f64)]| {

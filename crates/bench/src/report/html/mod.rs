@@ -25,7 +25,7 @@ use std::fmt::Write;
 use escape::Text;
 use table::table;
 
-use super::document::{Document, Table};
+use super::document::{Document, Row, Table};
 use super::facts;
 use super::grid;
 use super::number::capital;
@@ -190,7 +190,9 @@ fn push_table(html: &mut String, document: &Document<'_>, of: &Table, index: usi
         .ok();
     }
     for grid in &grids {
-        html.push_str(&table(grid, &starts(of)));
+        // A matrix has a row for every number of threads.
+        let starts = if of.is_matrix() { Vec::new() } else { starts(of) };
+        html.push_str(&table(grid, &starts));
     }
     push_behind(html, document, of);
     html.push_str("</section>\n");
@@ -219,12 +221,13 @@ fn scrolled(svg: &str, name: &str) -> String {
     )
 }
 
-/// Which rows begin another path, or a number of threads.
+/// Which rows begin another number of threads, or, where there is only one, another path.
 fn starts(of: &Table) -> Vec<bool> {
-    if of.is_matrix() {
-        return Vec::new();
-    }
-    let keys: Vec<_> = of.rows.iter().map(|row| (row.cell.path, row.cell.tls)).collect();
+    let key = |row: &Row| {
+        let path = (row.cell.path, row.cell.tls);
+        (row.cell.threads, (!of.is_matrix()).then_some(path))
+    };
+    let keys: Vec<_> = of.rows.iter().map(key).collect();
     std::iter::once(true).chain(keys.windows(2).map(|pair| pair.first() != pair.last())).collect()
 }
 
