@@ -237,6 +237,16 @@ fn a_table_without_a_direct_cell_says_so() {
 }
 
 #[test]
+fn cells_that_failed_keep_their_rows_where_nothing_was_measured() {
+    let mut records = records(Vec::new());
+    let cell = cell("unlimited", Way::Router, Setting::Zlib);
+    records.failures.push(Failure { cell, repetition: 0, reason: "no program".to_owned() });
+    let text = terminal_with(&records, None);
+    assert!(text.contains("\nMySQL Router, zlib (failed)\n"), "{text}");
+    assert!(text.contains("\ndirect, none (not measured)\n"), "{text}");
+}
+
+#[test]
 fn all_files_are_written() {
     let temporary = tempfile::tempdir().unwrap();
     let folder =

@@ -112,6 +112,10 @@ fn blocks(grid: &Grid, columns: &[TextColumn], label_width: usize) -> Vec<std::o
         }
         start = end;
     }
+    // A table of which nothing is known still has its labels.
+    if blocks.is_empty() {
+        blocks.push(0..0);
+    }
     blocks
 }
 
