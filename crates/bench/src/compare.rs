@@ -13,7 +13,7 @@
 //!
 //! Not here: cells within one run (`results`).
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use crate::plan;
 use crate::record::{Better, Cell, Metric, Records};
@@ -26,6 +26,10 @@ use crate::stats::{Estimate, RankTest, benjamini_hochberg, median, unpaired_rati
 /// What changed from one run to another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
+    /// The first run in a line: plan, date, version.
+    pub a: String,
+    /// The second run in a line.
+    pub b: String,
     /// What was compared.
     pub metric: Metric,
     /// Cells of both runs, in the order of tables.
@@ -125,7 +129,20 @@ pub fn compare(a: &Records, b: &Records) -> Comparison {
             })
         })
         .collect();
-    Comparison { metric, cells, only_in_a, only_in_b, caveats: caveats(a, b) }
+    Comparison {
+        a: in_a_line(a),
+        b: in_a_line(b),
+        metric,
+        cells,
+        only_in_a,
+        only_in_b,
+        caveats: caveats(a, b),
+    }
+}
+
+fn in_a_line(records: &Records) -> String {
+    let run = &records.run;
+    printable(&format!("{}, {}, wirepress {}", run.plan, date(run.started_unix_s), run.wirepress))
 }
 
 fn verdict(metric: Metric, difference: f64, test: &RankTest, adjusted_p_value: f64) -> Verdict {
@@ -182,15 +199,12 @@ impl Comparison {
         self.cells.iter().filter(|cell| cell.verdict == verdict).count()
     }
 
-    /// As a table for a terminal; `a` and `b` are what was compared.
+    /// As tables for a terminal: at most 120 columns.
     #[must_use]
-    pub fn text(&self, a: &Records, b: &Records) -> String {
+    pub fn text(&self) -> String {
         let mut text = String::new();
-        for (name, records) in [("A", a), ("B", b)] {
-            let run = &records.run;
-            let told =
-                format!("{name}: {}, {}, wirepress {}", run.plan, date(run.started_unix_s), run.wirepress);
-            text.push_str(&wrapped(&printable(&told), "", "   "));
+        for (name, told) in [("A", &self.a), ("B", &self.b)] {
+            text.push_str(&wrapped(&format!("{name}: {told}"), "", "   "));
         }
         for caveat in &self.caveats {
             text.push_str(&wrapped(caveat, "! ", "  "));
@@ -296,6 +310,12 @@ impl Comparison {
     }
 }
 
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text())
+    }
+}
+
 fn p_text(p_value: f64) -> String {
     if p_value < 0.000_95 { "<0.001".to_owned() } else { format!("{p_value:.3}") }
 }
@@ -341,7 +361,7 @@ mod tests {
         assert!((comparison.cells[0].ratio.unwrap().value - 0.52 / 1.02).abs() < 1e-12);
         assert_eq!((comparison.only_in_a.len(), comparison.only_in_b.len()), (1, 1));
         assert_eq!(comparison.caveats, ["Another seed: 7, then 8."]);
-        let text = comparison.text(&a, &b);
+        let text = comparison.to_string();
         assert!(text.contains("3 common cells: 1 faster, 1 slower, 1 no change beyond noise."), "{text}");
         assert!(
             text.contains("Only in B: 1 cell\n  scan sbtest1 over unlimited, direct, zstd 7\n"),
@@ -357,7 +377,7 @@ mod tests {
         let comparison = compare(&a, &b);
         assert_eq!(comparison.cells[0].verdict, Verdict::TooFew);
         assert!((comparison.cells[0].p_value - 0.1).abs() < 1e-12);
-        assert!(comparison.text(&a, &b).contains("More repetitions decide it."));
+        assert!(comparison.to_string().contains("More repetitions decide it."));
     }
 
     #[test]
