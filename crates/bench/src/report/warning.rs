@@ -215,7 +215,7 @@ fn own_words(records: &Records) -> Vec<Warning> {
     told.collect()
 }
 
-/// What is shorter cannot be told from the noise of any machine.
+/// Differences of this size are what compression's cost on a fast network is; they should not be lost in noise.
 const NOISE_MAX: f64 = 0.05;
 
 /// Fewer have an interval that is less sure than 90 %.

@@ -101,8 +101,8 @@ fn normal_p_value(doubled: &[usize], chosen: usize, seen: usize) -> f64 {
     erfc(z / std::f64::consts::SQRT_2).min(1.0)
 }
 
-/// The complementary error function for `x` not below 0, to 1.2e-7 of its value: W. J. Cody's bound for the Chebyshev
-/// fit in Press et al., "Numerical Recipes", section 6.2.
+/// The complementary error function for `x` not below 0, to 1.2e-7 of its value: the Chebyshev fit in Press et al.,
+/// "Numerical Recipes", section 6.2.
 fn erfc(x: f64) -> f64 {
     let t = 1.0 / x.mul_add(0.5, 1.0);
     let polynomial = CHEBYSHEV.iter().rev().fold(0.0, |sum: f64, factor| sum.mul_add(t, *factor));

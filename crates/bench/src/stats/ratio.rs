@@ -70,7 +70,7 @@ fn drawn_median(values: &[f64], sequence: &mut Sequence, drawn: &mut Vec<f64>) -
 /// Any; a constant, so that a report made twice is the same twice.
 const SEED: u64 = 1;
 
-/// The ends of the interval then vary by a tenth of its width at most, between seeds.
+/// Enough for its tails: 125 of them lie beyond either end of the interval.
 const RESAMPLES: usize = 4999;
 
 #[cfg(test)]
