@@ -150,7 +150,7 @@ fn push_findings(html: &mut String, findings: &[Finding]) {
 
 fn push_table(html: &mut String, document: &Document<'_>, of: &Table, index: usize) {
     let heading = of.heading();
-    writeln!(html, "<section id=\"t{index}\">\n<h2>{}</h2>", Text(&heading)).ok();
+    writeln!(html, "<section id=\"t{index}\">\n<div class=\"lead\">\n<h2>{}</h2>", Text(&heading)).ok();
     if let Some(verdict) = verdict(document, of) {
         writeln!(html, "<p class=\"standfirst\">{}</p>", Text(&table::times(&verdict))).ok();
     } else if of.has_failed() {
@@ -189,6 +189,7 @@ fn push_table(html: &mut String, document: &Document<'_>, of: &Table, index: usi
         )
         .ok();
     }
+    html.push_str("</div>\n");
     for grid in &grids {
         // A matrix has a row for every number of threads.
         let starts = if of.is_matrix() { Vec::new() } else { starts(of) };
