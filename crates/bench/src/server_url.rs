@@ -3,7 +3,7 @@
 //! ```text
 //! mysql://user:password@host:port/database?socket=/path
 //!         │    │        │    │    │         └ instead of host and port
-//!         │    │        │    │    └ schema in which the demo makes its two tables; must exist
+//!         │    │        │    │    └ schema in which tables are made; must exist
 //!         │    │        │    └ 3306 unless given
 //!         │    │        └ name, address, or IPv6 literal in brackets
 //!         └────┴ percent-encoded where they hold : / @ % ? or #
@@ -47,7 +47,7 @@ enum Cause {
     Host,
     #[error("has the port '{0}', which is not a number from 1 to 65535")]
     Port(String),
-    #[error("names no database behind the host: one that exists, in which the demo may make its two tables")]
+    #[error("names no database behind the host: one that exists, in which tables may be made")]
     Database,
     #[error("has '{0}' behind the '?', where only socket=/path is known")]
     Query(String),

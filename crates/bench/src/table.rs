@@ -1,75 +1,97 @@
-//! The two tables of the published experiment: their statements and their rows.
+//! The tables of the experiments: their statements and their rows.
 //!
 //! ```text
-//!  wirepress_demo_sbtest1   id, k, c CHAR(120), pad CHAR(60); index on k       sysbench's
-//!  wirepress_demo_t1        col1, col2 … col10 TEXT; all rows fill col2 alone   the wide one
+//!  sbtest1   id, k, c CHAR(120), pad CHAR(60); index on k        sysbench's
+//!  documents id, title, body MEDIUMTEXT                          text to index
+//!  t1        col1, col2 … col10 TEXT; all rows fill col2 alone   the wide one
 //! ```
 //! The published wide table got its rows by `insert into t1 (col2) select …`: 64,000 bytes in col2, NULL in
 //! the eight columns behind it.
 //!
 //! Invariants: no statement is longer than [`STATEMENT_BYTES`] and one row; the embedded database and a real
-//! server get the same statements, except that a real server's tables have names that no one else uses.
+//! server get the same statements, except that a real server's tables may have names that no one else uses.
 //!
 //! Not here: the values of a row (`lab::generate`).
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use lab::generate::{SysbenchRow, sysbench_row, wide_row};
 
+use crate::documents::Document;
 use crate::published::{Published, ZstdScan};
 
 /// Which table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     /// sysbench's digits.
     Sysbench,
     /// Long repetitive rows.
     Wide,
+    /// Text to index.
+    Documents,
 }
 
 /// A table with its rows.
 #[derive(Debug, Clone)]
-pub(super) struct Table {
+pub struct Table {
     /// Which of the two.
-    pub(super) kind: Kind,
+    pub kind: Kind,
     /// Its name on the server.
-    pub(super) name: String,
+    pub name: String,
     /// Rows it gets.
-    pub(super) rows: u32,
+    pub rows: u32,
     /// Seed of its rows.
-    pub(super) seed: u64,
+    pub seed: u64,
+    /// Its rows, where they are not made from the seed.
+    pub documents: Arc<[Document]>,
 }
 
 impl Kind {
     /// The name in the published experiment, and in the report.
     #[must_use]
-    pub(super) fn published_name(self) -> &'static str {
+    pub fn published_name(self) -> &'static str {
         match self {
             Self::Sysbench => "sbtest1",
             Self::Wide => "t1",
+            Self::Documents => "documents",
         }
     }
 
-    /// What was published about it.
+    /// What was published about its full scan.
     #[must_use]
-    pub(super) fn published(self, published: &Published) -> &ZstdScan {
+    pub fn published(self, published: &Published) -> Option<&ZstdScan> {
         match self {
-            Self::Sysbench => &published.rds_scan,
-            Self::Wide => &published.rds_wide,
+            Self::Sysbench => Some(&published.rds_scan),
+            Self::Wide => Some(&published.rds_wide),
+            Self::Documents => None,
         }
     }
 }
 
 impl Table {
+    /// A table whose rows are made from a seed.
+    #[must_use]
+    pub fn generated(kind: Kind, name: impl Into<String>, rows: u32, seed: u64) -> Self {
+        Self { kind, name: name.into(), rows, seed, documents: Arc::default() }
+    }
+
+    /// A table of documents.
+    #[must_use]
+    pub fn of_documents(name: impl Into<String>, documents: Vec<Document>) -> Self {
+        let rows = u32::try_from(documents.len()).unwrap_or(u32::MAX);
+        Self { kind: Kind::Documents, name: name.into(), rows, seed: 0, documents: documents.into() }
+    }
+
     /// `select *`, as published.
     #[must_use]
-    pub(super) fn scan_statement(&self) -> String {
+    pub fn scan_statement(&self) -> String {
         format!("select * from {}", self.name)
     }
 
     /// Makes the table.
     #[must_use]
-    pub(super) fn create_statement(&self) -> String {
+    pub fn create_statement(&self) -> String {
         let name = &self.name;
         match self.kind {
             Kind::Sysbench => format!(
@@ -81,21 +103,26 @@ impl Table {
                 "create table {name} (col1 int not null auto_increment primary key, col2 text, col3 text, \
                  col4 text, col5 text, col6 text, col7 text, col8 text, col9 text, col10 text)"
             ),
+            Kind::Documents => format!(
+                "create table {name} (id int not null primary key, title varchar(255) not null, \
+                 body mediumtext not null) character set utf8mb4"
+            ),
         }
     }
 
     /// Removes the table, if it is there.
     #[must_use]
-    pub(super) fn drop_statement(&self) -> String {
+    pub fn drop_statement(&self) -> String {
         format!("drop table if exists {}", self.name)
     }
 
     /// The statement that adds rows from `first` on, and the first row that it leaves to the next one.
     #[must_use]
-    pub(super) fn insert_statement(&self, first: u32) -> (String, u32) {
+    pub fn insert_statement(&self, first: u32) -> (String, u32) {
         let columns = match self.kind {
             Kind::Sysbench => "id, k, c, pad",
             Kind::Wide => "col1, col2",
+            Kind::Documents => "id, title, body",
         };
         let mut sql = String::with_capacity(STATEMENT_BYTES + 70_000);
         let mut id = first;
@@ -118,9 +145,20 @@ impl Table {
                 write!(sql, "({id},{k},'{c}','{pad}')")
             }
             Kind::Wide => write!(sql, "({id},'{}')", wide_row(self.seed, id)),
+            Kind::Documents => {
+                let document = self.documents.get(id as usize - 1);
+                let (title, body) =
+                    document.map_or(("", ""), |document| (document.title.as_str(), document.body.as_str()));
+                write!(sql, "({id},'{}','{}')", quoted(title), quoted(body))
+            }
         };
         debug_assert!(written.is_ok(), "a String takes everything");
     }
+}
+
+/// As it stands between quotes.
+fn quoted(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('\'', "''")
 }
 
 /// Far below every server's default max_allowed_packet (16 MiB), and enough that parsing dominates.
@@ -131,7 +169,15 @@ mod tests {
     use super::*;
 
     fn table(kind: Kind, rows: u32) -> Table {
-        Table { kind, name: "t".to_owned(), rows, seed: 1 }
+        Table::generated(kind, "t", rows, 1)
+    }
+
+    #[test]
+    fn documents_are_quoted() {
+        let documents = vec![Document { title: "it's".to_owned(), body: "a\\b".to_owned() }];
+        let (sql, next) = Table::of_documents("d", documents).insert_statement(1);
+        assert_eq!(sql, r"insert into d (id, title, body) values (1,'it''s','a\\b')");
+        assert_eq!(next, 2);
     }
 
     #[test]

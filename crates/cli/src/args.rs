@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use lab::link::Link;
 
+use crate::bench_args::BenchCommand;
 use crate::settings::{ListenerSettings, ProcessSettings};
 
 /// Makes MySQL and MariaDB traffic smaller without making it slower.
@@ -25,6 +26,8 @@ pub(crate) enum Command {
     CheckConfig(CheckConfigArgs),
     /// Show on this machine, in about a minute, what compression gains and costs.
     Demo(DemoArgs),
+    /// Measure what compression gains and costs: the published experiments, on real servers over emulated links.
+    Bench(BenchArgs),
     /// Write man pages or shell completions.
     Generate(GenerateArgs),
 }
@@ -78,6 +81,16 @@ pub(crate) struct DemoArgs {
     /// Seed of the tables' contents.
     #[arg(long, value_name = "N", default_value_t = bench::demo::Options::SEED)]
     pub(crate) seed: u64,
+}
+
+/// Measure what compression gains and costs: the published experiments, on real servers over emulated links.
+///
+/// Every plan prints its table with the published figures beside, and writes samples.jsonl and reports made from it
+/// (HTML, Markdown, CSV, JSON) into a folder. An interrupted run keeps its samples and goes on with --resume.
+#[derive(Debug, clap::Args)]
+pub(crate) struct BenchArgs {
+    #[command(subcommand)]
+    pub(crate) what: BenchCommand,
 }
 
 /// Write man pages or shell completions.

@@ -3,7 +3,8 @@
 //! Not here: the demo. The URL is read here and not by the argument parser, which would repeat it, password and
 //! all, in its error.
 
-use bench::demo::{Options, ServerUrl};
+use bench::demo::Options;
+use bench::server_url::ServerUrl;
 
 use crate::args::DemoArgs;
 

@@ -4,10 +4,13 @@
 //! Not here: any behaviour; each subcommand has a file of its own.
 
 mod args;
+mod bench_args;
+mod bench_command;
 mod config_file;
 mod demo_command;
 mod generate;
 mod log;
+mod memory;
 mod proxy_command;
 mod settings;
 mod words;
@@ -19,6 +22,7 @@ use args::{Args, Command};
 use clap::Parser;
 
 fn main() -> ExitCode {
+    memory::give_back_large_blocks();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
@@ -30,6 +34,7 @@ fn main() -> ExitCode {
     };
     let done = match args.command {
         Command::Demo(demo) => demo_command::run(demo),
+        Command::Bench(bench) => bench_command::run(bench.what),
         Command::CheckConfig(check) => proxy_command::check(&check),
         Command::Proxy(proxy) => proxy_command::run(*proxy),
         Command::Generate(generate) => generate::run(&generate),
@@ -46,7 +51,7 @@ fn main() -> ExitCode {
 
 /// Whether arguments or a config file are at fault.
 fn is_usage(error: &anyhow::Error) -> bool {
-    error.is::<bench::demo::ServerUrlFault>()
+    error.is::<bench::server_url::ServerUrlFault>()
         || error.is::<proxy_command::BadConfig>()
         || error.is::<proxy::TlsError>()
         || error.is::<proxy::FileError>()

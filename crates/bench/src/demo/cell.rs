@@ -17,18 +17,18 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use lab::link::{Link, RunningLink};
 
-use super::database::Database;
-use super::proxy_process::ProxyProcess;
 use super::sample::{CpuTimes, Sample};
 use super::setting::Setting;
-use super::table::Table;
 use crate::client::{Client, Stop};
 use crate::cpu;
+use crate::job::RUN_MIN;
+use crate::run::{Database, WirepressProcess};
+use crate::table::Table;
 
 /// What all runs share.
 pub(super) struct Bench<'a> {
     pub(super) database: &'a Database,
-    pub(super) proxy: &'a ProxyProcess,
+    pub(super) proxy: &'a WirepressProcess,
     pub(super) stop: &'a Stop,
 }
 
@@ -136,9 +136,6 @@ fn median(times: &mut [Duration]) -> Duration {
         (None, _) => Duration::ZERO,
     }
 }
-
-/// A run must hold at least one whole second, over which the peak is taken, and a bit.
-pub(super) const RUN_MIN: Duration = Duration::from_millis(1200);
 
 #[cfg(test)]
 mod tests {

@@ -13,20 +13,12 @@
 //! Not here: the links and the rows (crate `lab`), the command line (crate `cli`).
 
 mod cell;
-mod database;
-mod interrupt;
-mod neighbours;
 mod options;
-mod progress;
-mod proxy_process;
 mod report;
 mod sample;
-mod server_url;
 mod setting;
-mod table;
 
 pub use options::Options;
-pub use server_url::{ServerUrl, ServerUrlFault};
 
 use std::path::Path;
 use std::time::Instant;
@@ -34,13 +26,14 @@ use std::time::Instant;
 use anyhow::Context;
 
 use self::cell::Bench;
-use self::database::Database;
-use self::neighbours::Neighbours;
-use self::progress::Progress;
-use self::proxy_process::ProxyProcess;
 use self::setting::Setting;
 use crate::client::{ClientFault, Stop};
 use crate::published::Published;
+use crate::run::{
+    Database, DatabaseWish, Existing, Neighbours, PrivateOptions, Progress, WirepressOptions,
+    WirepressProcess, plain_server_leg, watch_signals,
+};
+use crate::table::{Kind, Table};
 
 /// Runs the demo and prints its report.
 ///
@@ -50,7 +43,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let program =
         std::env::current_exe().context("cannot find this program's own file, to start the proxy")?;
     let stop = Stop::new();
-    interrupt::watch(stop.clone()).context("cannot watch for Ctrl-C")?;
+    watch_signals(stop.clone()).context("cannot watch for Ctrl-C")?;
     let result = run_with(options, &program, &stop);
     let interrupted = result.as_ref().err().is_some_and(|error| {
         stop.is_wished() || matches!(error.downcast_ref(), Some(ClientFault::Interrupted))
@@ -66,15 +59,28 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 fn run_with(options: &Options, program: &Path, stop: &Stop) -> anyhow::Result<()> {
     let start = Instant::now();
     let published = Published::built_in().context("the built-in published figures cannot be read")?;
-    let database = match &options.server {
-        Some(url) => Database::real(url, options.rows, options.wide_rows, options.seed),
-        None => Database::embedded(options.rows, options.wide_rows, options.seed, stop)?,
+    let (wish, prefix) = match &options.server {
+        Some(url) => (DatabaseWish::Url(url.clone()), "wirepress_demo_"),
+        None => (DatabaseWish::Embedded, ""),
     };
-    let cells = options.links.len() * database.tables().len() * Setting::ALL.len();
-    let progress = Progress::new(cells as u64);
+    let database = Database::start(&wish, &PrivateOptions::default(), stop)?;
+    let tables = tables(options, prefix);
+    let cells = options.links.len() * tables.len() * Setting::ALL.len();
+    let mut progress = Progress::new("demo", cells as u64);
     progress.part("filling the tables");
-    database.fill(stop, |table, percent| progress.step(format!("filling {} {percent} %", table.name)))?;
-    let proxy = ProxyProcess::start(program, database.address(), stop)?;
+    database.fill(&tables, Existing::Replace, stop, |table, percent| {
+        progress.step(format!("filling {} {percent} %", table.name));
+    })?;
+    let proxy = WirepressProcess::start(
+        &WirepressOptions {
+            program,
+            through: &[],
+            listen: [127, 0, 0, 1].into(),
+            server: database.address(),
+            arguments: &plain_server_leg(),
+        },
+        stop,
+    )?;
 
     progress.print(&report::preamble(options, &database));
     let bench = Bench { database: &database, proxy: &proxy, stop };
@@ -83,7 +89,7 @@ fn run_with(options: &Options, program: &Path, stop: &Stop) -> anyhow::Result<()
     for link in &options.links {
         progress.part(&format!("link {link}"));
         let mut samples = Vec::new();
-        for table in database.tables() {
+        for table in &tables {
             for setting in Setting::ALL {
                 progress.step(format!("link {link}, table {}, {setting}", table.name));
                 samples.push(bench.run(*link, table, setting)?);
@@ -98,4 +104,11 @@ fn run_with(options: &Options, program: &Path, stop: &Stop) -> anyhow::Result<()
     let busy_cores = neighbours.busy_cores(&proxy).filter(|_| database.is_embedded());
     progress.print(&report::closing(cells, start.elapsed(), busy_cores));
     Ok(())
+}
+
+/// The two tables; on a user's server they have names that nobody else uses.
+fn tables(options: &Options, prefix: &str) -> [Table; 2] {
+    [(Kind::Sysbench, options.rows), (Kind::Wide, options.wide_rows)].map(|(kind, rows)| {
+        Table::generated(kind, format!("{prefix}{}", kind.published_name()), rows.max(1), options.seed)
+    })
 }

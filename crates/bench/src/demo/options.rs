@@ -6,7 +6,7 @@
 
 use lab::link::{Link, LinkFault};
 
-use super::server_url::ServerUrl;
+use crate::server_url::ServerUrl;
 
 /// The demo's options.
 #[derive(Debug, Clone)]

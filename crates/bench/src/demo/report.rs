@@ -17,13 +17,13 @@ use std::time::Duration;
 
 use lab::link::Link;
 
-use super::cell::RUN_MIN;
-use super::database::Database;
 use super::options::Options;
 use super::sample::Sample;
 use super::setting::Setting;
-use super::table::Kind;
+use crate::job::RUN_MIN;
 use crate::published::{Published, ZstdScan};
+use crate::run::Database;
+use crate::table::Kind;
 
 /// What is about to be measured, and what can be compared with what was published.
 pub(super) fn preamble(options: &Options, database: &Database) -> String {
@@ -53,9 +53,10 @@ pub(super) fn link_table(link: Link, samples: &[Sample], published: &Published) 
         let Some(none) = samples.iter().find(|sample| sample.setting == Setting::Uncompressed) else {
             continue;
         };
-        text.push_str(&heading(none, kind.published(published)));
+        let Some(figures) = kind.published(published) else { continue };
+        text.push_str(&heading(none, figures));
         for sample in &samples {
-            line(&mut text, cells(sample, none, kind.published(published)), &WIDTHS);
+            line(&mut text, cells(sample, none, figures), &WIDTHS);
         }
     }
     text.push_str(&published_for_the_link(link, published));

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::setting::Setting;
-use super::table::Kind;
+use crate::table::Kind;
 
 /// One row of the report.
 #[derive(Debug, Clone)]

@@ -11,18 +11,25 @@
 //!
 //! Not here: how a cell is measured (`run`), how it is shown (`report`).
 
+mod oltp_matrix;
+mod peers;
 mod published_figure;
+mod rds_scan;
 mod scale;
+mod shape;
+mod sphinx_index;
+mod step;
 
 pub use published_figure::{Agreement, Finding, PublishedFigure};
 pub use scale::Scale;
+pub use step::{Step, World};
 
 use crate::published::Published;
 use crate::record::Metric;
 use crate::results::Results;
 
 /// A question with its cells.
-pub trait Plan: Sync {
+pub trait Plan: Sync + std::fmt::Debug {
     /// As `wirepress bench` takes it.
     fn name(&self) -> &'static str;
 
@@ -38,6 +45,24 @@ pub trait Plan: Sync {
     /// The columns of its table, the primary one first.
     fn columns(&self) -> &'static [Metric];
 
+    /// Its links, unless others are asked for.
+    fn links(&self) -> &'static [&'static str];
+
+    /// Repetitions of each cell.
+    fn repetitions(&self, scale: Scale) -> u32 {
+        match scale {
+            Scale::Smoke => 1,
+            Scale::Laptop => 5,
+            Scale::Full => 10,
+        }
+    }
+
+    /// The cells and how they are measured; none where the database can't be asked this question.
+    ///
+    /// # Errors
+    /// What they need has not been fetched.
+    fn steps(&self, world: &World) -> anyhow::Result<Vec<Step>>;
+
     /// What was published.
     fn published(&self, figures: &Published) -> Vec<PublishedFigure>;
 
@@ -46,7 +71,13 @@ pub trait Plan: Sync {
 }
 
 /// All plans, in the order of the help.
-pub const ALL: [&dyn Plan; 0] = [];
+pub const ALL: [&dyn Plan; 5] = [
+    &rds_scan::RdsScan::Sysbench,
+    &rds_scan::RdsScan::Wide,
+    &oltp_matrix::OltpMatrix,
+    &sphinx_index::SphinxIndex,
+    &peers::Peers,
+];
 
 /// The plan of that name.
 #[must_use]

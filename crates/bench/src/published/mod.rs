@@ -16,6 +16,8 @@ pub struct Published {
     pub rds_scan: ZstdScan,
     /// `select *` from 32,768 wide repetitive rows.
     pub rds_wide: ZstdScan,
+    /// sysbench's oltp_read_only by threads, link, compression and TLS.
+    pub oltp_read_only: OltpReadOnly,
     /// 600 MB of text, read over 100 Mbit/s with 1.4 ms round trip.
     pub sphinx_index: SphinxIndex,
 }
@@ -40,6 +42,25 @@ pub struct PublishedScan {
     pub network_peak_mb_per_s: f64,
 }
 
+/// Transactions per second of oltp_read_only. The lists run side by side.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct OltpReadOnly {
+    /// sysbench's threads.
+    pub threads: Vec<u32>,
+    /// 1 Gbit/s, neither compression nor TLS.
+    pub plain_1gb_tps: Vec<f64>,
+    /// 10 Gbit/s, neither compression nor TLS.
+    pub plain_10gb_tps: Vec<f64>,
+    /// 1 Gbit/s, zlib.
+    pub zlib_1gb_tps: Vec<f64>,
+    /// 10 Gbit/s, zlib.
+    pub zlib_10gb_tps: Vec<f64>,
+    /// 1 Gbit/s, TLS.
+    pub tls_1gb_tps: Vec<f64>,
+    /// 10 Gbit/s, TLS.
+    pub tls_10gb_tps: Vec<f64>,
+}
+
 /// Indexing over a slow link, with and without compression.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct SphinxIndex {
@@ -53,6 +74,8 @@ pub struct SphinxIndex {
     pub plain_s: f64,
     /// With zlib.
     pub zlib_s: f64,
+    /// With zlib on 1 Gbit/s it took so many times longer than without.
+    pub gigabit_slowdown_with_compression: f64,
 }
 
 impl Published {
@@ -66,6 +89,12 @@ impl Published {
 }
 
 impl ZstdScan {
+    /// The levels that were published, 0 for uncompressed.
+    #[must_use]
+    pub fn zstd_levels(&self) -> &[u8] {
+        &self.zstd_level
+    }
+
     /// The row of a zstd level; 0 is uncompressed. `None` where nothing was published.
     #[must_use]
     pub fn at_zstd_level(&self, level: u8) -> Option<PublishedScan> {

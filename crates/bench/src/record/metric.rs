@@ -12,10 +12,8 @@ pub enum Metric {
     TimeS,
     /// The part of it that the reading of rows took.
     QueryTimeS,
-    /// Transactions a second.
+    /// Transactions a second; scans, or connections (connect, login, query, quit), where these are what is done.
     TransactionsPerS,
-    /// Connections (connect, login, query, quit) a second.
-    ConnectionsPerS,
     /// Median time of a transaction.
     LatencyP50Ms,
     /// 95 % of the transactions were faster.
@@ -30,12 +28,20 @@ pub enum Metric {
     MeanMbPerS,
     /// The same in the busiest second.
     PeakMbPerS,
+    /// The same of one transaction.
+    WireBytesPerTx,
     /// CPU time of the server.
     ServerCpuS,
     /// CPU time of the proxy, whichever it is.
     ProxyCpuS,
     /// CPU time of the client.
     ClientCpuS,
+    /// CPU time of the server for one transaction or connection.
+    ServerCpuUsPerTx,
+    /// CPU time of the proxy for one transaction or connection.
+    ProxyCpuUsPerTx,
+    /// CPU time of the client for one transaction or connection.
+    ClientCpuUsPerTx,
     /// Transactions or scans that were measured.
     Count,
 }
@@ -53,11 +59,10 @@ pub enum Better {
 
 impl Metric {
     /// All, in the order of columns.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 18] = [
         Self::TimeS,
         Self::QueryTimeS,
         Self::TransactionsPerS,
-        Self::ConnectionsPerS,
         Self::LatencyP50Ms,
         Self::LatencyP95Ms,
         Self::LatencyP99Ms,
@@ -65,9 +70,13 @@ impl Metric {
         Self::WireBytes,
         Self::MeanMbPerS,
         Self::PeakMbPerS,
+        Self::WireBytesPerTx,
         Self::ServerCpuS,
         Self::ProxyCpuS,
         Self::ClientCpuS,
+        Self::ServerCpuUsPerTx,
+        Self::ProxyCpuUsPerTx,
+        Self::ClientCpuUsPerTx,
         Self::Count,
     ];
 
@@ -78,7 +87,6 @@ impl Metric {
             Self::TimeS => "time_s",
             Self::QueryTimeS => "query_time_s",
             Self::TransactionsPerS => "transactions_per_s",
-            Self::ConnectionsPerS => "connections_per_s",
             Self::LatencyP50Ms => "latency_p50_ms",
             Self::LatencyP95Ms => "latency_p95_ms",
             Self::LatencyP99Ms => "latency_p99_ms",
@@ -86,9 +94,13 @@ impl Metric {
             Self::WireBytes => "wire_bytes",
             Self::MeanMbPerS => "mean_mb_per_s",
             Self::PeakMbPerS => "peak_mb_per_s",
+            Self::WireBytesPerTx => "wire_bytes_per_tx",
             Self::ServerCpuS => "server_cpu_s",
             Self::ProxyCpuS => "proxy_cpu_s",
             Self::ClientCpuS => "client_cpu_s",
+            Self::ServerCpuUsPerTx => "server_cpu_us_per_tx",
+            Self::ProxyCpuUsPerTx => "proxy_cpu_us_per_tx",
+            Self::ClientCpuUsPerTx => "client_cpu_us_per_tx",
             Self::Count => "count",
         }
     }
@@ -100,7 +112,6 @@ impl Metric {
             Self::TimeS => "seconds",
             Self::QueryTimeS => "query s",
             Self::TransactionsPerS => "tx/s",
-            Self::ConnectionsPerS => "conn/s",
             Self::LatencyP50Ms => "p50 ms",
             Self::LatencyP95Ms => "p95 ms",
             Self::LatencyP99Ms => "p99 ms",
@@ -108,9 +119,13 @@ impl Metric {
             Self::WireBytes => "wire MB",
             Self::MeanMbPerS => "mean MB/s",
             Self::PeakMbPerS => "peak MB/s",
+            Self::WireBytesPerTx => "wire B/tx",
             Self::ServerCpuS => "server CPU s",
             Self::ProxyCpuS => "proxy CPU s",
             Self::ClientCpuS => "client CPU s",
+            Self::ServerCpuUsPerTx => "server us/tx",
+            Self::ProxyCpuUsPerTx => "proxy us/tx",
+            Self::ClientCpuUsPerTx => "client us/tx",
             Self::Count => "count",
         }
     }
@@ -128,7 +143,7 @@ impl Metric {
     #[must_use]
     pub const fn better(self) -> Better {
         match self {
-            Self::TransactionsPerS | Self::ConnectionsPerS => Better::More,
+            Self::TransactionsPerS => Better::More,
             Self::PlainBytes | Self::MeanMbPerS | Self::PeakMbPerS | Self::Count => Better::Neither,
             _ => Better::Less,
         }

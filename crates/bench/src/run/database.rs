@@ -1,41 +1,120 @@
-//! The database that the demo reads from: the embedded one, or a real server of the user's.
+//! The database that is measured: a private real server, the user's own, or the embedded one.
 //!
-//! Invariants: on a real server nothing is touched but the demo's own two tables, and these are dropped when
-//! this value is, whatever has happened before; the embedded database leaves nothing behind.
+//! Invariants: on a user's server nothing is touched but the tables that were made here, which are dropped when this
+//! value is, whatever has happened before; private and embedded databases leave nothing behind.
 //!
-//! Not here: what is in the tables (`table`).
+//! Not here: what is in the tables (`table`), starting a real server (`lab::real`).
 
-use std::cell::Cell;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use lab::link::Address;
+use lab::real::{Kind, RealServer};
 
-use super::server_url::ServerUrl;
-use super::table::{Kind, Table};
-use crate::client::{Account, Client, Compression, Stop};
+use crate::client::{Account, Client, ClientFault, Compression, Stop};
+use crate::cpu;
+use crate::server_url::ServerUrl;
+use crate::table::Table;
 
-/// A database with the demo's tables.
-pub(super) struct Database {
+/// Which database.
+#[derive(Clone, Debug)]
+pub enum DatabaseWish {
+    /// A private MySQL, fetched by `scripts/fetch-servers`.
+    MySql,
+    /// A private MariaDB, fetched by `scripts/fetch-servers`.
+    MariaDb,
+    /// The one in this program: no real server, no planner, no locks. Reports say so.
+    Embedded,
+    /// The user's own; tables are made in the schema that its URL names.
+    Url(ServerUrl),
+}
+
+/// A database with tables.
+pub(crate) struct Database {
     address: Address,
     account: Account,
-    tables: Vec<Table>,
-    embedded: Option<mysqlite::Server>,
-    /// Whether there may be tables to drop.
-    is_touched: Cell<bool>,
+    home: Home,
+    /// Tables that may be there, and that nobody else removes.
+    made: Mutex<Vec<Table>>,
+}
+
+enum Home {
+    Private(Box<RealServer>),
+    Embedded { _server: mysqlite::Server },
+    Theirs,
+}
+
+/// How a private server is started.
+#[derive(Debug, Default)]
+pub(crate) struct PrivateOptions<'a> {
+    /// It listens on all addresses, not on loopback alone.
+    pub(crate) is_reached_from_outside: bool,
+    /// Options besides.
+    pub(crate) arguments: &'a [String],
+    /// A command that runs it, such as `taskset -c 0`.
+    pub(crate) through: &'a [&'a str],
+}
+
+/// What to do about a table that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Existing {
+    /// It has a name that nobody else uses: it is a leftover of a killed run.
+    Replace,
+    /// It may be somebody's: that is an error.
+    Refuse,
 }
 
 impl Database {
-    /// Starts the embedded database; its tables have the published names.
-    pub(super) fn embedded(rows: u32, wide_rows: u32, seed: u64, stop: &Stop) -> anyhow::Result<Self> {
+    /// Starts it, or connects to it.
+    ///
+    pub(crate) fn start(
+        wish: &DatabaseWish,
+        private: &PrivateOptions<'_>,
+        stop: &Stop,
+    ) -> anyhow::Result<Self> {
+        let kind = match wish {
+            DatabaseWish::MySql => Kind::MySql,
+            DatabaseWish::MariaDb => Kind::MariaDb,
+            DatabaseWish::Embedded => return Self::embedded(stop),
+            DatabaseWish::Url(url) => {
+                let account = url.account.clone();
+                let made = Mutex::default();
+                let database = Self { address: url.address.clone(), account, home: Home::Theirs, made };
+                database.connect(stop)?.quit();
+                return Ok(database);
+            }
+        };
+        let mut options = lab::real::Options::new()
+            .argument(format!("--max-connections={CONNECTIONS_MAX}"))
+            .argument("--max-prepared-stmt-count=1000000")
+            .argument("--innodb-buffer-pool-size=1G")
+            .argument("--performance-schema=ON");
+        for argument in private.arguments {
+            options = options.argument(argument);
+        }
+        if private.is_reached_from_outside {
+            options = options.bind(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        }
+        let server = RealServer::start(kind, &options.through(private.through.iter().copied())).with_context(|| {
+            format!("cannot start a private {kind}; `make servers` fetches it, and --with embedded does without")
+        })?;
+        server.sql(&format!("create database {SCHEMA}"))?;
+        let account = account(lab::real::USER, lab::real::PASSWORD, SCHEMA);
+        Ok(Self {
+            address: server.address().into(),
+            account,
+            home: Home::Private(Box::new(server)),
+            made: Mutex::default(),
+        })
+    }
+
+    fn embedded(stop: &Stop) -> anyhow::Result<Self> {
         let server = mysqlite::Server::start(mysqlite::Options::default())
             .context("cannot start the embedded database")?;
         let address = Address::from(server.address().context("the embedded database listens nowhere")?);
-        let account = |database: &str| Account {
-            user: "root".to_owned(),
-            password: String::new().into(),
-            database: database.to_owned(),
-        };
-        let mut client = Client::connect(&address, &account(""), Compression::NONE, stop)
+        let mut client = Client::connect(&address, &account("root", "", ""), Compression::NONE, stop)
             .context("cannot log in to the embedded database")?;
         client
             .query(&format!("create database {SCHEMA}"))
@@ -43,52 +122,78 @@ impl Database {
         client.quit();
         Ok(Self {
             address,
-            account: account(SCHEMA),
-            tables: tables("", rows, wide_rows, seed),
-            embedded: Some(server),
-            is_touched: Cell::new(false),
+            account: account("root", "", SCHEMA),
+            home: Home::Embedded { _server: server },
+            made: Mutex::default(),
         })
     }
 
-    /// A real server; the tables have names that no one else uses.
-    pub(super) fn real(url: &ServerUrl, rows: u32, wide_rows: u32, seed: u64) -> Self {
-        Self {
-            address: url.address.clone(),
-            account: url.account.clone(),
-            tables: tables("wirepress_demo_", rows, wide_rows, seed),
-            embedded: None,
-            is_touched: Cell::new(false),
-        }
-    }
-
     /// Where it listens.
-    pub(super) fn address(&self) -> &Address {
+    pub(crate) fn address(&self) -> &Address {
         &self.address
     }
 
     /// Who we are there.
-    pub(super) fn account(&self) -> &Account {
+    pub(crate) fn account(&self) -> &Account {
         &self.account
     }
 
     /// Whether it runs in this process.
-    pub(super) fn is_embedded(&self) -> bool {
-        self.embedded.is_some()
+    pub(crate) fn is_embedded(&self) -> bool {
+        matches!(self.home, Home::Embedded { .. })
     }
 
-    /// The demo's tables.
-    pub(super) fn tables(&self) -> &[Table] {
-        &self.tables
+    /// Whether it is a private real server.
+    pub(crate) fn private(&self) -> Option<&RealServer> {
+        match &self.home {
+            Home::Private(server) => Some(server),
+            Home::Embedded { .. } | Home::Theirs => None,
+        }
     }
 
-    /// Makes and fills the tables; `filled` is told the share of a table's rows that are there, in percent.
-    pub(super) fn fill(&self, stop: &Stop, mut filled: impl FnMut(&Table, u32)) -> anyhow::Result<()> {
+    /// How a report names it.
+    pub(crate) fn name(&self) -> String {
+        match &self.home {
+            Home::Private(server) => format!("a private {} {}", server.kind(), server.version()),
+            Home::Embedded { .. } => {
+                "the embedded database (SQLite behind MySQL's protocol; not a real server)".to_owned()
+            }
+            Home::Theirs => format!("the server at {}", self.address),
+        }
+    }
+
+    /// Its CPU time so far, where it is a process on this machine that we know.
+    pub(crate) fn cpu(&self) -> Option<Duration> {
+        self.private().and_then(|server| cpu::of_process(server.pid()))
+    }
+
+    /// Makes and fills tables; `filled` is told the share of a table's rows that are there, in percent.
+    pub(crate) fn fill(
+        &self,
+        tables: &[Table],
+        existing: Existing,
+        stop: &Stop,
+        mut filled: impl FnMut(&Table, u32),
+    ) -> anyhow::Result<()> {
         let mut client = self.connect(stop)?;
-        self.is_touched.set(true);
-        for table in &self.tables {
+        for table in tables {
             let failed = || format!("cannot make the table {} on {}", table.name, self.address);
-            client.query(&table.drop_statement()).with_context(failed)?;
-            client.query(&table.create_statement()).with_context(failed)?;
+            if existing == Existing::Replace {
+                self.remember(table);
+                client.query(&table.drop_statement()).with_context(failed)?;
+            }
+            match client.query(&table.create_statement()) {
+                Ok(_) => {}
+                Err(ClientFault::Refused(error)) if error.code == ER_TABLE_EXISTS_ERROR => bail!(
+                    "the schema '{}' has a table {} already; name an empty schema in the server's URL",
+                    self.account.database,
+                    table.name
+                ),
+                Err(fault) => return Err(fault).with_context(failed),
+            }
+            if existing == Existing::Refuse {
+                self.remember(table);
+            }
             client.query("begin").with_context(failed)?;
             let mut next = 1;
             while next <= table.rows {
@@ -106,15 +211,20 @@ impl Database {
         Ok(())
     }
 
-    fn connect(&self, stop: &Stop) -> anyhow::Result<Client> {
+    /// A connection that does not cross the link.
+    pub(crate) fn connect(&self, stop: &Stop) -> anyhow::Result<Client> {
         Client::connect(&self.address, &self.account, Compression::NONE, stop)
             .with_context(|| format!("cannot log in to the database at {}", self.address))
     }
 
-    fn drop_tables(&self) -> anyhow::Result<()> {
-        // Not the demo's own wish to stop: that is why we are here.
+    fn remember(&self, table: &Table) {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).push(table.clone());
+    }
+
+    fn drop_tables(&self, tables: &[Table]) -> anyhow::Result<()> {
+        // Not the wish to stop: that is why we are here.
         let mut client = self.connect(&Stop::new())?;
-        for table in &self.tables {
+        for table in tables {
             client.query(&table.drop_statement())?;
         }
         client.quit();
@@ -125,25 +235,24 @@ impl Database {
 impl Drop for Database {
     #[expect(clippy::print_stderr, reason = "a table that stays behind must be told, whatever else fails")]
     fn drop(&mut self) {
-        if self.embedded.is_some() || !self.is_touched.get() {
+        let made = std::mem::take(&mut *self.made.lock().unwrap_or_else(PoisonError::into_inner));
+        if !matches!(self.home, Home::Theirs) || made.is_empty() {
             return;
         }
-        if let Err(error) = self.drop_tables() {
-            let names: Vec<&str> = self.tables.iter().map(|table| table.name.as_str()).collect();
-            eprintln!("wirepress demo: drop the tables {} yourself: {error:#}", names.join(" and "));
+        if let Err(error) = self.drop_tables(&made) {
+            let names: Vec<&str> = made.iter().map(|table| table.name.as_str()).collect();
+            eprintln!("wirepress: drop the tables {} yourself: {error:#}", names.join(" and "));
         }
     }
 }
 
-fn tables(prefix: &str, rows: u32, wide_rows: u32, seed: u64) -> Vec<Table> {
-    [(Kind::Sysbench, rows), (Kind::Wide, wide_rows)]
-        .into_iter()
-        .map(|(kind, rows)| {
-            let name = format!("{prefix}{}", kind.published_name());
-            Table { kind, name, rows: rows.max(1), seed }
-        })
-        .collect()
+fn account(user: &str, password: &str, database: &str) -> Account {
+    Account { user: user.to_owned(), password: password.to_owned().into(), database: database.to_owned() }
 }
 
-/// The embedded database's schema, as in the published experiment.
+/// The schema of private and embedded databases, as in the published experiment.
 const SCHEMA: &str = "testdb";
+/// 2,048 threads, and who looks on.
+const CONNECTIONS_MAX: u32 = 2200;
+/// MySQL's error of that name.
+const ER_TABLE_EXISTS_ERROR: u16 = 1050;

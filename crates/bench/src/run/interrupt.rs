@@ -1,8 +1,8 @@
 //! Ctrl-C and its kin, turned into a wish to stop.
 //!
-//! Invariants: the first signal lets the demo clean up; the second ends the process at once.
+//! Invariants: the first signal lets a run clean up; the second ends the process at once.
 //!
-//! Not here: what is cleaned up (`database`, `proxy_process`).
+//! Not here: what is cleaned up (`database`, `stage`).
 
 use std::io;
 use std::process::exit;
@@ -16,7 +16,7 @@ use crate::client::Stop;
 ///
 /// # Errors
 /// The system gives no handler or no thread.
-pub(super) fn watch(stop: Stop) -> io::Result<()> {
+pub(crate) fn watch(stop: Stop) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let mut signals = {
         let _inside = runtime.enter();

@@ -1,57 +1,80 @@
-//! How far the demo is: a bar on a terminal, a line now and then elsewhere.
+//! How far a run is: a bar with the time left on a terminal, a line now and then elsewhere.
 //!
 //! Invariants: writes to stderr alone, so that stdout holds the report and nothing else.
 //!
 //! Not here: results.
 
 use std::io::IsTerminal;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Progress over a known number of steps.
-pub(super) struct Progress {
+pub(crate) struct Progress {
     bar: ProgressBar,
+    command: &'static str,
     is_terminal: bool,
+    last_line: Option<Instant>,
 }
 
 impl Progress {
-    /// `steps` to go.
-    pub(super) fn new(steps: u64) -> Self {
+    /// `steps` to go; `command` begins each line where there is no terminal.
+    pub(crate) fn new(command: &'static str, steps: u64) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
         let bar = if is_terminal { ProgressBar::new(steps) } else { ProgressBar::hidden() };
-        if let Ok(style) = ProgressStyle::with_template("{elapsed:>4} [{bar:40}] {pos:>2}/{len} {msg}") {
+        bar.set_length(steps);
+        if let Ok(style) =
+            ProgressStyle::with_template("{elapsed:>4} [{bar:30}] {pos:>2}/{len} {eta:>4} left  {msg}")
+        {
             bar.set_style(style.progress_chars("=> "));
         }
         if is_terminal {
             // A wake-up costs microseconds: not seen beside what is measured.
             bar.enable_steady_tick(Duration::from_millis(250));
         }
-        Self { bar, is_terminal }
+        Self { bar, command, is_terminal, last_line: None }
     }
 
     /// A new part begins: worth a line also where there is no terminal.
-    pub(super) fn part(&self, text: &str) {
+    #[expect(clippy::print_stderr, reason = "progress belongs there")]
+    pub(crate) fn part(&self, text: &str) {
         self.bar.set_message(text.to_owned());
         if !self.is_terminal {
-            eprintln!("wirepress demo: {text}");
+            eprintln!("wirepress {}: {text}", self.command);
         }
     }
 
-    /// What is being done, for the bar alone.
-    pub(super) fn step(&self, text: String) {
+    /// What is being done, for the bar; elsewhere a line once a while.
+    #[expect(clippy::print_stderr, reason = "progress belongs there")]
+    pub(crate) fn step(&mut self, text: String) {
+        if !self.is_terminal && self.last_line.is_none_or(|last| last.elapsed() > LINE_EVERY) {
+            self.last_line = Some(Instant::now());
+            let (done, all) = (self.bar.position(), self.bar.length().unwrap_or_default());
+            eprintln!("wirepress {}: {done} of {all} done{}; {text}", self.command, self.left());
+        }
         self.bar.set_message(text);
     }
 
+    /// Steps that were done before: they say nothing about the time left.
+    pub(crate) fn skip(&self, steps: u64) {
+        self.bar.set_position(steps);
+        self.bar.reset_eta();
+    }
+
     /// One step is done.
-    pub(super) fn done(&self) {
+    pub(crate) fn done(&self) {
         self.bar.inc(1);
     }
 
     /// Prints to stdout without disturbing the bar.
     #[expect(clippy::print_stdout, reason = "the report is what the user asked for")]
-    pub(super) fn print(&self, text: &str) {
+    pub(crate) fn print(&self, text: &str) {
         self.bar.suspend(|| println!("{text}"));
+    }
+
+    fn left(&self) -> String {
+        let left = self.bar.eta();
+        if left.is_zero() { String::new() } else { format!(", about {} s left", left.as_secs()) }
     }
 }
 
@@ -60,3 +83,6 @@ impl Drop for Progress {
         self.bar.finish_and_clear();
     }
 }
+
+/// Often enough to see that it lives, seldom enough for a log.
+const LINE_EVERY: Duration = Duration::from_secs(20);

@@ -1,17 +1,18 @@
-//! The proxy that the demo measures: `wirepress proxy`, a process of its own.
+//! The proxy that is measured: `wirepress proxy`, a process of its own.
 //!
 //! ```text
-//!  this program proxy --listen 127.0.0.1:0 --server ADDRESS …      prints: … listening on 127.0.0.1:PORT
+//!  [words before] this program proxy --listen IP:0 --server ADDRESS …      prints: … listening on IP:PORT
 //! ```
 //! As a process it is what a user would run, and the kernel knows its CPU time exactly.
 //!
 //! Invariants: it is killed and waited for when this value is dropped; it is in a process group of its own,
-//! so a Ctrl-C reaches the demo first.
+//! so a Ctrl-C reaches us first.
 //!
 //! Not here: the proxy's own options and what they mean.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -27,26 +28,44 @@ use crate::cpu;
 
 /// A running proxy.
 #[derive(Debug)]
-pub(super) struct ProxyProcess {
+pub(crate) struct WirepressProcess {
     child: Child,
     address: SocketAddr,
 }
 
-impl ProxyProcess {
-    /// Starts `program proxy` in front of `server`. Its server leg is plain: what the proxy does for its
-    /// clients is all it does.
-    pub(super) fn start(program: &Path, server: &Address, stop: &Stop) -> anyhow::Result<Self> {
-        let mut command = Command::new(program);
+/// How to start one.
+#[derive(Debug)]
+pub(crate) struct WirepressOptions<'a> {
+    /// The program that has `proxy`.
+    pub(crate) program: &'a Path,
+    /// A command that runs it, such as `ip netns exec NAME`.
+    pub(crate) through: &'a [OsString],
+    /// Where it listens, on a port that the kernel chooses.
+    pub(crate) listen: IpAddr,
+    /// What it relays to.
+    pub(crate) server: &'a Address,
+    /// Options besides.
+    pub(crate) arguments: &'a [String],
+}
+
+impl WirepressProcess {
+    /// Starts one and waits until it listens.
+    pub(crate) fn start(options: &WirepressOptions<'_>, stop: &Stop) -> anyhow::Result<Self> {
+        let mut words = options.through.iter().cloned().chain([options.program.into()]);
+        let mut command = Command::new(words.next().unwrap_or_default());
         command
-            .args(["proxy", "--listen", "127.0.0.1:0", "--server"])
-            .arg(server.to_string())
-            .args(["--compression-algorithms", "uncompressed", "--zstd-compression-level-max", "22"])
+            .args(words)
+            .args(["proxy", "--listen", &SocketAddr::new(options.listen, 0).to_string(), "--server"])
+            .arg(options.server.to_string())
+            .args(["--zstd-compression-level-max", "22"])
+            .args(options.arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        let child = command.spawn().with_context(|| format!("cannot start {} proxy", program.display()))?;
-        let mut proxy = Self { child, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
+        let child =
+            command.spawn().with_context(|| format!("cannot start {} proxy", options.program.display()))?;
+        let mut proxy = Self { child, address: SocketAddr::new(options.listen, 0) };
         let (sender, lines) = channel();
         if let Some(output) = proxy.child.stdout.take() {
             forward_lines(output, sender.clone());
@@ -59,22 +78,27 @@ impl ProxyProcess {
     }
 
     /// Where it listens.
-    pub(super) fn address(&self) -> Address {
+    pub(crate) fn address(&self) -> Address {
         self.address.into()
     }
 
     /// CPU time since it was started.
-    pub(super) fn cpu(&self) -> Option<Duration> {
+    pub(crate) fn cpu(&self) -> Option<Duration> {
         cpu::of_process(self.child.id())
     }
 }
 
-impl Drop for ProxyProcess {
+impl Drop for WirepressProcess {
     fn drop(&mut self) {
         // It may have ended by itself; then there is nothing to kill, and waiting only removes its entry.
         self.child.kill().ok();
         self.child.wait().ok();
     }
+}
+
+/// What the proxy of a measurement does for its clients is all it does: its server leg is plain.
+pub(crate) fn plain_server_leg() -> Vec<String> {
+    ["--compression-algorithms", "uncompressed", "--ssl-mode", "disabled"].map(str::to_owned).into()
 }
 
 /// Reads to the end, so that the child never waits for us.
@@ -137,9 +161,14 @@ mod tests {
 
     #[test]
     fn a_program_that_ends_at_once_is_told_with_its_words() {
-        let program = Path::new("/bin/echo");
-        let server = Address::Tcp("127.0.0.1:1".to_owned());
-        let fault = ProxyProcess::start(program, &server, &Stop::new()).unwrap_err().to_string();
+        let options = WirepressOptions {
+            program: Path::new("/bin/echo"),
+            through: &[],
+            listen: IpAddr::from([127, 0, 0, 1]),
+            server: &Address::Tcp("127.0.0.1:1".to_owned()),
+            arguments: &[],
+        };
+        let fault = WirepressProcess::start(&options, &Stop::new()).unwrap_err().to_string();
         assert!(fault.contains("ended before it listened") && fault.contains("--listen"), "{fault}");
     }
 }

@@ -1,0 +1,116 @@
+//! What a client does in a cell, and what is counted while it does it.
+//!
+//! ```text
+//!  Step { cell, job }:   stage is set ─▶ job.run(client) ─▶ Outcome ─▶ metrics of a sample
+//! ```
+//! One kind of work, one file: [`scan`] reads a table with our own client, [`sysbench`] is the real one, [`connect`]
+//! logs in and out, [`indexer`] is Sphinx's, [`php`] a script of the real PHP.
+//!
+//! Invariants: logins, preparations and checks lie outside the measured time; every reply is read to its end and
+//! counted.
+//!
+//! Not here: who stands between client and server (`run::stage`).
+
+mod client_process;
+mod connect;
+mod indexer;
+mod php;
+mod scan;
+mod sysbench;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+pub use connect::Connect;
+pub use indexer::Indexer;
+pub use php::Php;
+pub(crate) use scan::RUN_MIN;
+pub use scan::ScanJob;
+pub use sysbench::{Script, Sysbench};
+
+use crate::record::Metric;
+use crate::run::{Parts, Stage};
+use crate::table::Table;
+
+/// Some kind of work.
+#[derive(Clone, Debug)]
+pub enum Job {
+    /// A full scan.
+    Scan(ScanJob),
+    /// Transactions of sysbench.
+    Sysbench(Sysbench),
+    /// Logins.
+    Connect(Connect),
+    /// Sphinx's indexer.
+    Indexer(Indexer),
+    /// A script of PHP.
+    Php(Php),
+}
+
+/// What a job gives.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// Of what there were so many: scans, transactions, connections.
+    pub(crate) count: f64,
+    /// Measured time, all of them together.
+    pub(crate) run_time: Duration,
+    /// CPU time of the client in that time.
+    pub(crate) client_cpu: Duration,
+    /// What the job itself knows.
+    pub(crate) metrics: BTreeMap<Metric, f64>,
+    /// Bytes to the client that the link must have carried before it is read; 0 where that is not known.
+    pub(crate) packed_bytes: u64,
+}
+
+/// Whether CPU time and bytes are told per scan or per transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// A scan, an index: seconds and megabytes.
+    Run,
+    /// A transaction, a connection: microseconds and bytes.
+    Transaction,
+}
+
+impl Job {
+    /// Does it; `meter` is told when the measured time begins, and when it is over.
+    pub(crate) fn run(
+        &self,
+        stage: &Stage<'_>,
+        parts: &Parts<'_>,
+        meter: &mut dyn Meter,
+    ) -> anyhow::Result<Outcome> {
+        match self {
+            Self::Scan(scan) => scan.run(stage, parts, meter),
+            Self::Sysbench(sysbench) => sysbench.run(stage, parts, meter),
+            Self::Connect(connect) => connect.run(stage, parts, meter),
+            Self::Indexer(indexer) => indexer.run(stage, parts, meter),
+            Self::Php(php) => php.run(stage, parts, meter),
+        }
+    }
+
+    /// Tables that it needs.
+    pub(crate) fn tables(&self) -> Vec<Table> {
+        match self {
+            Self::Scan(scan) => vec![scan.table.clone()],
+            Self::Sysbench(sysbench) => sysbench.tables(),
+            Self::Connect(_) => Vec::new(),
+            Self::Indexer(Indexer { table }) | Self::Php(Php { table }) => vec![table.clone()],
+        }
+    }
+
+    /// What CPU time and bytes are told of.
+    pub(crate) const fn unit(&self) -> Unit {
+        match self {
+            Self::Scan(_) | Self::Indexer(_) | Self::Php(_) => Unit::Run,
+            Self::Sysbench(_) | Self::Connect(_) => Unit::Transaction,
+        }
+    }
+}
+
+/// What reads clocks and counters around the measured time.
+pub(crate) trait Meter: Send {
+    /// It begins.
+    fn start(&mut self);
+    /// It is over.
+    fn stop(&mut self);
+}

@@ -1,0 +1,92 @@
+//! A full scan with our own client, which asks for any algorithm and level.
+//!
+//! The table is read again and again until [`RUN_MIN`] has passed, at least once, on one connection; the sample is the
+//! median scan.
+//!
+//! Invariants: time starts with the query and ends with its last byte; each scan must bring as many rows as were
+//! asked for.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+
+use super::{Meter, Outcome};
+use crate::client::Client;
+use crate::cpu;
+use crate::record::Metric;
+use crate::run::{Parts, Stage};
+use crate::stats::median;
+use crate::table::Table;
+
+/// Reads a table, or its first rows.
+#[derive(Clone, Debug)]
+pub struct ScanJob {
+    /// The table.
+    pub table: Table,
+    /// Rows that are read, at most the table's.
+    pub rows: u32,
+}
+
+impl ScanJob {
+    pub(super) fn run(
+        &self,
+        stage: &Stage<'_>,
+        parts: &Parts<'_>,
+        meter: &mut dyn Meter,
+    ) -> anyhow::Result<Outcome> {
+        ensure!(!stage.client_has_tls(), "our own client has no TLS");
+        stage.network().on_client_host(|| self.scan(stage, parts, meter))
+    }
+
+    fn scan(&self, stage: &Stage<'_>, parts: &Parts<'_>, meter: &mut dyn Meter) -> anyhow::Result<Outcome> {
+        let mut client = Client::connect(
+            stage.client_address(),
+            parts.database.account(),
+            stage.client_setting().compression(),
+            parts.stop,
+        )
+        .context("cannot log in")?;
+        let sql = self.statement();
+        let mut times = Vec::new();
+        let (mut plain_bytes, mut packed_bytes) = (0, 0);
+        meter.start();
+        let (start, cpu_before) = (Instant::now(), cpu::this_thread());
+        while times.is_empty() || start.elapsed() < RUN_MIN {
+            let scan_start = Instant::now();
+            let scan = client.query(&sql).with_context(|| format!("'{sql}' failed"))?;
+            times.push(scan_start.elapsed().as_secs_f64());
+            ensure!(
+                scan.rows == u64::from(self.rows),
+                "'{sql}' gave {} rows, {} were asked for",
+                scan.rows,
+                self.rows
+            );
+            plain_bytes = scan.plain_bytes;
+            packed_bytes += scan.packed_bytes;
+        }
+        let (run_time, client_cpu) = (start.elapsed(), cpu::this_thread() - cpu_before);
+        meter.stop();
+        client.quit();
+        let count = f64::from(u32::try_from(times.len()).unwrap_or(u32::MAX));
+        let metrics = BTreeMap::from([
+            (Metric::TimeS, median(&times).unwrap_or_default()),
+            (Metric::TransactionsPerS, count / run_time.as_secs_f64()),
+            (Metric::PlainBytes, f64_of(plain_bytes)),
+        ]);
+        Ok(Outcome { count, run_time, client_cpu, metrics, packed_bytes })
+    }
+
+    fn statement(&self) -> String {
+        let all = self.table.scan_statement();
+        if self.rows < self.table.rows { format!("{all} limit {}", self.rows) } else { all }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "bytes of a scan are far below 2^53")]
+fn f64_of(number: u64) -> f64 {
+    number as f64
+}
+
+/// A run must hold at least one whole second, over which the peak is taken, and a bit.
+pub(crate) const RUN_MIN: Duration = Duration::from_millis(1200);

@@ -1,0 +1,64 @@
+//! What a plan is made for, and what it is made of.
+
+use lab::link::Link;
+
+use super::Scale;
+use crate::job::Job;
+use crate::record::Cell;
+
+/// One cell and how it is measured.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The combination.
+    pub cell: Cell,
+    /// What a client does in it.
+    pub job: Job,
+}
+
+/// What is there to measure with.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// How much is wanted.
+    pub scale: Scale,
+    /// The links, by the name that cells have.
+    pub links: Vec<(String, Link)>,
+    /// Whether the database itself can pack with zstd (MySQL from 8.0.18 on).
+    pub server_has_zstd: bool,
+    /// Whether it is a real server, not the embedded database.
+    pub is_real: bool,
+    /// Whether the database is a private real server, whose certificates and processes are ours.
+    pub is_private: bool,
+    /// Seed of all data.
+    pub seed: u64,
+}
+
+impl World {
+    /// How many rows cross a link in about `seconds`, at most `rows_max` and at least a hundred.
+    #[must_use]
+    pub fn rows_for(link: &Link, bytes_per_row: u32, seconds: f64, rows_max: u32) -> u32 {
+        let Some(rate) = link.rate_bytes_per_s else { return rows_max };
+        #[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53")]
+        let rows = rate as f64 * seconds / f64::from(bytes_per_row);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "clamped to a u32's range"
+        )]
+        let rows = rows.clamp(100.0, f64::from(rows_max.max(100))) as u32;
+        rows.min(rows_max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_links_get_fewer_rows() {
+        let rows = |link: &str| World::rows_for(&Link::parse(link).unwrap(), 200, 4.0, 500_000);
+        assert_eq!(rows("unlimited"), 500_000);
+        assert_eq!(rows("100mbit,1.4ms"), 250_000);
+        assert_eq!(rows("10mbit"), 25_000);
+        assert_eq!(rows("1kbit"), 100);
+    }
+}

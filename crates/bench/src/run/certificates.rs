@@ -1,0 +1,70 @@
+//! Certificates for the servers and proxies of a run, under the names that their clients expect.
+//!
+//! ```text
+//!  tls/ca.pem, cacert.pem     an authority of this run alone (sysbench looks for the second name)
+//!  tls/server-cert.pem …      signed by it, for localhost and loopback
+//!  tls/client-cert.pem …      signed by it
+//! ```
+//! Invariants: every path of a run shows the same certificate, so that TLS costs each of them the same; private keys
+//! are gone with the run's folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+
+/// The folder with the files.
+#[derive(Debug)]
+pub(crate) struct Certificates {
+    folder: PathBuf,
+}
+
+impl Certificates {
+    /// Makes them in `folder`.
+    pub(crate) fn make(folder: &Path) -> anyhow::Result<Self> {
+        let folder = folder.join("tls");
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let certificates = Self { folder };
+        certificates.write().context("cannot make certificates for the run")?;
+        Ok(certificates)
+    }
+
+    fn write(&self) -> anyhow::Result<()> {
+        let key = KeyPair::generate()?;
+        let mut params = CertificateParams::new(Vec::new())?;
+        params.distinguished_name.push(DnType::CommonName, "wirepress bench CA");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = params.self_signed(&key)?;
+        let issuer = Issuer::new(params, key);
+        for name in ["ca.pem", "cacert.pem"] {
+            fs::write(self.path(name), authority.pem())?;
+        }
+        for (who, names) in [("server", &["localhost", "127.0.0.1"][..]), ("client", &[])] {
+            let key = KeyPair::generate()?;
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            let mut params = CertificateParams::new(names)?;
+            params.distinguished_name.push(DnType::CommonName, format!("wirepress bench {who}"));
+            let certificate = params.signed_by(&key, &issuer)?;
+            fs::write(self.path(&format!("{who}-cert.pem")), certificate.pem())?;
+            fs::write(self.path(&format!("{who}-key.pem")), key.serialize_pem())?;
+        }
+        Ok(())
+    }
+
+    /// The folder, in which sysbench looks for them.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// One of them.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// A server's options, as both MySQL and MariaDB spell them.
+    pub(crate) fn server_arguments(&self) -> [String; 3] {
+        [("ca", "ca.pem"), ("cert", "server-cert.pem"), ("key", "server-key.pem")]
+            .map(|(option, name)| format!("--ssl-{option}={}", self.path(name).display()))
+    }
+}

@@ -1,0 +1,153 @@
+//! One sample: the stage is set, the job is done, clocks and counters are read around its measured time.
+//!
+//! ```text
+//!  stage ─▶ job: login, preparation │ meter.start … meter.stop │ its report ─▶ metrics
+//! ```
+//! Invariants: bytes and CPU time are those between start and stop; the link's count is waited for, because it counts
+//! right behind its writes.
+//!
+//! Not here: in which order (`order`), what is written down (`record`).
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use lab::link::Traffic;
+
+use super::network::Network;
+use super::stage::{Parts, Stage};
+use crate::cpu;
+use crate::job::{Job, Meter, Outcome, Unit};
+use crate::record::{Cell, Metric};
+
+/// What a sample gave, and what it cost this process besides.
+pub(super) struct Measured {
+    /// As in the file.
+    pub(super) metrics: BTreeMap<Metric, f64>,
+    /// CPU time of the links.
+    pub(super) harness_cpu: Duration,
+    /// CPU time of everything that belongs to the sample.
+    pub(super) own_cpu: Duration,
+    /// CPU time of the machine meanwhile.
+    pub(super) machine_cpu: Option<Duration>,
+    /// Measured time.
+    pub(super) run_time: Duration,
+}
+
+/// Takes a sample.
+pub(super) fn measure(
+    cell: &Cell,
+    job: &Job,
+    network: &Network,
+    parts: &Parts<'_>,
+) -> anyhow::Result<Measured> {
+    let stage = Stage::set(cell, network, parts)?;
+    let mut counters = Counters { stage: &stage, parts, before: None, between: None };
+    let outcome = job.run(&stage, parts, &mut counters)?;
+    let mut between = counters.between.take().unwrap_or_default();
+    let traffic_before = counters.before.take().map(|before| before.traffic).unwrap_or_default();
+    // The client may be ahead of the link's count for a moment.
+    let start = Instant::now();
+    while between.traffic.to_client_bytes() < outcome.packed_bytes && start.elapsed() < COUNT_MAX {
+        std::thread::yield_now();
+        between.traffic = stage.traffic() - &traffic_before;
+    }
+    Ok(measured(job.unit(), &between, outcome))
+}
+
+/// What the clocks and counters say.
+#[derive(Clone, Debug, Default)]
+struct Reading {
+    traffic: Traffic,
+    link: Duration,
+    process: Duration,
+    server: Option<Duration>,
+    proxy: Option<Duration>,
+    machine: Option<Duration>,
+}
+
+struct Counters<'a> {
+    stage: &'a Stage<'a>,
+    parts: &'a Parts<'a>,
+    before: Option<Reading>,
+    between: Option<Reading>,
+}
+
+impl Counters<'_> {
+    fn read(&self) -> Reading {
+        Reading {
+            traffic: self.stage.traffic(),
+            link: self.stage.link_cpu(),
+            process: cpu::this_process(),
+            server: self.parts.database.cpu(),
+            proxy: self.stage.proxy_cpu(),
+            machine: cpu::of_machine(),
+        }
+    }
+}
+
+impl Meter for Counters<'_> {
+    fn start(&mut self) {
+        self.before = Some(self.read());
+    }
+
+    fn stop(&mut self) {
+        let after = self.read();
+        let difference =
+            |after: Option<Duration>, before: Option<Duration>| Some(after?.saturating_sub(before?));
+        self.between = self.before.as_ref().map(|before| Reading {
+            traffic: after.traffic - &before.traffic,
+            link: after.link.saturating_sub(before.link),
+            process: after.process.saturating_sub(before.process),
+            server: difference(after.server, before.server),
+            proxy: difference(after.proxy, before.proxy),
+            machine: difference(after.machine, before.machine),
+        });
+    }
+}
+
+fn measured(unit: Unit, between: &Reading, outcome: Outcome) -> Measured {
+    let Outcome { count, run_time, client_cpu, mut metrics, .. } = outcome;
+    let seconds = run_time.as_secs_f64().max(1e-9);
+    let each = count.max(1.0);
+    let bytes = f64_of(between.traffic.bytes());
+    let mean = bytes / 1e6 / seconds;
+    // A run of less than a second has no second, its mean stands in; and where it is hardly longer, the mean is the
+    // lower bound.
+    let peak = f64_of(between.traffic.peak_second_bytes()) / 1e6;
+    metrics.insert(Metric::MeanMbPerS, mean);
+    metrics.insert(Metric::PeakMbPerS, if seconds < 1.0 { mean } else { peak.max(mean) });
+    metrics.insert(Metric::Count, count);
+    let wire = match unit {
+        Unit::Run => Metric::WireBytes,
+        Unit::Transaction => Metric::WireBytesPerTx,
+    };
+    metrics.insert(wire, bytes / each);
+    let times = [
+        (between.server, Metric::ServerCpuS, Metric::ServerCpuUsPerTx),
+        (between.proxy, Metric::ProxyCpuS, Metric::ProxyCpuUsPerTx),
+        (Some(client_cpu), Metric::ClientCpuS, Metric::ClientCpuUsPerTx),
+    ];
+    for (time, per_run, per_transaction) in times {
+        let Some(time) = time else { continue };
+        match unit {
+            Unit::Run => metrics.insert(per_run, time.as_secs_f64() / each),
+            Unit::Transaction => metrics.insert(per_transaction, time.as_secs_f64() * 1e6 / each),
+        };
+    }
+    let own_cpu = between.server.unwrap_or_default() + between.proxy.unwrap_or_default() + between.process;
+    Measured {
+        metrics,
+        harness_cpu: between.link,
+        own_cpu: own_cpu + client_cpu,
+        machine_cpu: between.machine,
+        run_time,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "bytes of a run are far below 2^53")]
+fn f64_of(number: u64) -> f64 {
+    number as f64
+}
+
+/// How long the link's count may be late.
+const COUNT_MAX: Duration = Duration::from_secs(1);

@@ -1,0 +1,355 @@
+//! A run: a plan's cells measured in shuffled rounds, each sample written down at once, a report in the end.
+//!
+//! ```text
+//!  database ─▶ tables ─▶ links calibrated ─▶ rounds: stage, job, sample ─▶ samples.jsonl ─▶ reports
+//! ```
+//! Invariants: everything that is started is stopped, and everything that is made on a user's server is removed, also
+//! after an error or Ctrl-C; a sample that cannot be had is written down as such, and the run goes on, unless the
+//! database itself is gone.
+//!
+//! Not here: which cells (`plan`), what a client does (`job`), how it is shown (`report`).
+
+mod certificates;
+mod database;
+mod describe;
+mod interrupt;
+mod machine;
+mod measure;
+mod neighbours;
+mod network;
+mod options;
+mod order;
+mod progress;
+mod relay_process;
+mod stage;
+mod wirepress_process;
+
+pub use database::DatabaseWish;
+pub use options::RunOptions;
+pub use stage::Pins;
+
+pub(crate) use database::{Database, Existing, PrivateOptions};
+pub(crate) use interrupt::watch as watch_signals;
+pub(crate) use neighbours::Neighbours;
+pub(crate) use progress::Progress;
+pub(crate) use stage::{Parts, Stage};
+pub(crate) use wirepress_process::{WirepressOptions, WirepressProcess, plain_server_leg};
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use lab::link::Link;
+use lab::real::Kind;
+
+use self::certificates::Certificates;
+use self::measure::{Measured, measure};
+use self::network::Network;
+use crate::client::Stop;
+use crate::plan::{Plan, Scale, Step, World};
+use crate::record::{Cell, End, Failure, Record, Records, Resumed, Sample, Writer};
+use crate::report;
+use crate::table::Table;
+
+/// Runs a plan and prints its report.
+///
+/// # Errors
+/// Nothing could be started, the database is gone, the disk is full, an interrupt. Samples that were taken are kept.
+pub fn run(plan: &'static dyn Plan, options: &RunOptions) -> anyhow::Result<()> {
+    let samples = options.out.join(SAMPLES);
+    let folder = options.out.display();
+    ensure!(
+        !samples.exists(),
+        "{} is there already; --resume {folder} goes on with it, --out names another folder",
+        samples.display()
+    );
+    std::fs::create_dir_all(&options.out).with_context(|| format!("cannot make the folder {folder}"))?;
+    let writer = Writer::create(&samples)?;
+    match Sitting::new(plan, options, options.out.clone(), writer, None) {
+        Ok(sitting) => sitting.finish(),
+        Err(error) => {
+            // Nothing has been measured: an empty file would be in the way of the next try.
+            std::fs::remove_file(&samples).ok();
+            Err(error)
+        }
+    }
+}
+
+/// Goes on with a run that was interrupted.
+///
+/// # Errors
+/// As [`run`]; and a folder that holds no run, one that is complete, or one of another build.
+pub fn resume(folder: &Path, options: &RunOptions) -> anyhow::Result<()> {
+    let path = folder.join(SAMPLES);
+    let records = Records::read(&path)?;
+    ensure!(records.end.is_none(), "the run in {} is complete", folder.display());
+    let Some(plan) = crate::plan::named(&records.run.plan) else {
+        bail!("{} is of the plan '{}', which this wirepress has not", path.display(), records.run.plan);
+    };
+    let writer = Writer::append(&path)?;
+    Sitting::new(plan, options, folder.to_owned(), writer, Some(&records))?.finish()
+}
+
+/// One sitting of a run.
+struct Sitting<'a> {
+    plan: &'static dyn Plan,
+    options: &'a RunOptions,
+    folder: PathBuf,
+    writer: Writer,
+    stop: Stop,
+    database: Database,
+    certificates: Certificates,
+    networks: BTreeMap<String, Network>,
+    steps: Vec<Step>,
+    repetitions: u32,
+    seed: u64,
+    /// Cells that need not be measured again.
+    done: BTreeSet<(u32, Cell)>,
+    /// Seconds that earlier sittings took.
+    before_s: f64,
+    // Last, so that it outlives who has files in it.
+    scratch: tempfile::TempDir,
+}
+
+impl<'a> Sitting<'a> {
+    fn new(
+        plan: &'static dyn Plan,
+        options: &'a RunOptions,
+        folder: PathBuf,
+        mut writer: Writer,
+        earlier: Option<&Records>,
+    ) -> anyhow::Result<Self> {
+        let stop = Stop::new();
+        interrupt::watch(stop.clone()).context("cannot watch for Ctrl-C")?;
+        let scale: Scale = match earlier {
+            Some(records) => records.run.scale.parse().map_err(anyhow::Error::msg)?,
+            None => options.scale,
+        };
+        let seed = earlier.map_or(options.seed, |records| records.run.seed);
+        let networks = networks(plan, options)?;
+        let scratch = tempfile::Builder::new().prefix("wirepress-bench-").tempdir()?;
+        let certificates = Certificates::make(scratch.path())?;
+        Progress::new("bench", 0).part(&format!("{}: starting the database", plan.name()));
+        let private = PrivateOptions {
+            is_reached_from_outside: networks.values().any(Network::has_hosts),
+            arguments: &certificates.server_arguments(),
+            through: options.pins.server_words(),
+        };
+        let database = Database::start(&options.database, &private, &stop)?;
+        let world = World {
+            scale,
+            links: networks.iter().map(|(name, network)| (name.clone(), network.link())).collect(),
+            server_has_zstd: database.private().is_none_or(|server| server.kind() == Kind::MySql),
+            is_real: !database.is_embedded(),
+            is_private: database.private().is_some(),
+            seed,
+        };
+        let steps = plan.steps(&world)?;
+        ensure!(
+            !steps.is_empty(),
+            "the plan {} cannot be measured with {}; use --with mysql",
+            plan.name(),
+            database.name()
+        );
+        let repetitions = match earlier {
+            Some(records) => records.run.repetitions,
+            None => options.repetitions.unwrap_or_else(|| plan.repetitions(scale)),
+        };
+        let described =
+            describe::run(plan, options, &networks, &database, (scale, seed, repetitions, steps.len()))?;
+        match earlier {
+            None => writer.write(&Record::Run(described))?,
+            Some(records) => {
+                describe::is_same(&records.run, &described)?;
+                writer.write(&Record::Resumed(Resumed {
+                    started_unix_s: described.started_unix_s,
+                    wirepress: described.wirepress,
+                }))?;
+            }
+        }
+        let done = earlier.map_or_else(BTreeSet::new, |records| {
+            records.samples.iter().map(|sample| (sample.repetition, sample.cell.clone())).collect()
+        });
+        let before_s = earlier.and_then(|records| records.samples.last()).map_or(0.0, |sample| sample.at_s);
+        Ok(Self {
+            plan,
+            options,
+            folder,
+            writer,
+            stop,
+            database,
+            certificates,
+            networks,
+            steps,
+            repetitions,
+            seed,
+            done,
+            before_s,
+            scratch,
+        })
+    }
+
+    fn finish(mut self) -> anyhow::Result<()> {
+        let measured = self.measure_all();
+        let records = Records::read(self.writer.path())?;
+        let samples = records.samples.len();
+        if samples + records.failures.len() > 0 {
+            let written = report::write(&records, &self.folder)?;
+            let progress = Progress::new("bench", 0);
+            progress.print(&report::terminal(&records));
+            let names: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
+            progress.print(&format!("Written: {}", names.join(", ")));
+        }
+        let (plan, folder) = (self.plan.name(), self.folder.display());
+        if self.stop.is_wished() {
+            bail!(
+                "interrupted after {samples} samples, which are kept; everything that was started is stopped; \
+                 wirepress bench {plan} --resume {folder} goes on"
+            );
+        }
+        measured.with_context(|| {
+            format!(
+                "{samples} samples are kept in {folder}; wirepress bench {plan} --resume {folder} goes on"
+            )
+        })?;
+        // A run in which nothing could be measured has failed, whatever it printed.
+        match records.failures.first().filter(|_| samples == 0) {
+            Some(failure) => bail!("nothing could be measured; {}: {}", failure.cell, failure.reason),
+            None => Ok(()),
+        }
+    }
+
+    fn measure_all(&mut self) -> anyhow::Result<()> {
+        let order = order::rounds(self.steps.len(), self.repetitions, self.seed);
+        let mut progress = Progress::new("bench", order.len() as u64);
+        self.fill(&mut progress)?;
+        progress.part("calibrating the links");
+        for network in self.networks.values() {
+            let calibration = network.calibrate()?;
+            if let Some(warning) = &calibration.warning {
+                progress.part(warning);
+            }
+            self.writer.write(&Record::Link(calibration.check))?;
+        }
+        progress.part(&format!(
+            "{} cells, {} rounds, seed {}",
+            self.steps.len(),
+            self.repetitions,
+            self.seed
+        ));
+        progress.skip(self.done.len() as u64);
+        let program = describe::program()?;
+        let start = Instant::now();
+        let mut sum = Sum::default();
+        for (repetition, index) in order {
+            let Some(step) = self.steps.get(index) else { continue };
+            if self.done.contains(&(repetition, step.cell.clone())) {
+                continue;
+            }
+            if self.stop.is_wished() {
+                return Ok(());
+            }
+            progress.step(format!("round {} of {}: {}", repetition + 1, self.repetitions, step.cell));
+            let parts = Parts {
+                database: &self.database,
+                certificates: &self.certificates,
+                program: program.clone(),
+                folder: self.scratch.path().to_owned(),
+                pins: self.options.pins,
+                stop: &self.stop,
+            };
+            let Some(network) = self.networks.get(&step.cell.link) else { continue };
+            let at_s = self.before_s + start.elapsed().as_secs_f64();
+            match measure(&step.cell, &step.job, network, &parts) {
+                Ok(measured) => {
+                    sum.add(&measured);
+                    let (cell, metrics) = (step.cell.clone(), measured.metrics);
+                    let sample = Sample { cell, repetition, at_s, metrics, warnings: Vec::new() };
+                    self.writer.write(&Record::Sample(sample))?;
+                }
+                Err(_) if self.stop.is_wished() => return Ok(()),
+                Err(error) => {
+                    let reason = format!("{error:#}");
+                    let failure = Failure { cell: step.cell.clone(), repetition, reason: reason.clone() };
+                    self.writer.write(&Record::Failure(failure))?;
+                    // A cell may fail; without its database nothing more can be measured.
+                    if let Err(gone) = self.database.connect(&self.stop) {
+                        return Err(gone.context(format!("{}: {reason}", step.cell)));
+                    }
+                }
+            }
+            progress.done();
+        }
+        self.writer.write(&Record::End(End {
+            took_s: self.before_s + start.elapsed().as_secs_f64(),
+            busy_cores: sum.busy_cores(),
+            harness_cpu_s: sum.harness.as_secs_f64(),
+        }))?;
+        Ok(())
+    }
+
+    fn fill(&self, progress: &mut Progress) -> anyhow::Result<()> {
+        let mut tables: BTreeMap<String, Table> = BTreeMap::new();
+        for table in self.steps.iter().flat_map(|step| step.job.tables()) {
+            let largest = tables.entry(table.name.clone()).or_insert_with(|| table.clone());
+            if table.rows > largest.rows {
+                *largest = table;
+            }
+        }
+        progress.part("filling the tables");
+        let tables: Vec<Table> = tables.into_values().collect();
+        self.database.fill(&tables, Existing::Refuse, &self.stop, |table, percent| {
+            progress.step(format!("filling {} {percent} %", table.name));
+        })?;
+        // What is measured is the way from memory to the client: the tables are read once.
+        let mut client = self.database.connect(&self.stop)?;
+        for table in &tables {
+            client.query(&table.scan_statement())?;
+        }
+        client.quit();
+        Ok(())
+    }
+}
+
+/// What all samples together cost.
+#[derive(Default)]
+struct Sum {
+    harness: Duration,
+    run_time: Duration,
+    others: Option<Duration>,
+}
+
+impl Sum {
+    fn add(&mut self, measured: &Measured) {
+        self.harness += measured.harness_cpu;
+        self.run_time += measured.run_time;
+        if let Some(machine) = measured.machine_cpu {
+            *self.others.get_or_insert_default() += machine.saturating_sub(measured.own_cpu);
+        }
+    }
+
+    fn busy_cores(&self) -> Option<f64> {
+        Some(self.others?.as_secs_f64() / self.run_time.as_secs_f64().max(1e-9))
+    }
+}
+
+/// The links of a run, by name.
+fn networks(plan: &dyn Plan, options: &RunOptions) -> anyhow::Result<BTreeMap<String, Network>> {
+    let has_hosts = matches!(options.database, DatabaseWish::MySql | DatabaseWish::MariaDb);
+    ensure!(
+        options.kernel_links.is_empty() || has_hosts,
+        "over a kernel link only a private server can be reached; use --link, or --with mysql or mariadb"
+    );
+    let links = if options.links.is_empty() && options.kernel_links.is_empty() {
+        plan.links().iter().map(|text| Link::parse(text)).collect::<Result<Vec<_>, _>>()?
+    } else {
+        options.links.clone()
+    };
+    let user = links.into_iter().map(|link| Ok(Network::User(link)));
+    let kernel = options.kernel_links.iter().map(Network::kernel);
+    user.chain(kernel).map(|network| network.map(|network| (network.name(), network))).collect()
+}
+
+/// The file of a run's folder from which everything else is made.
+pub const SAMPLES: &str = "samples.jsonl";

@@ -1,0 +1,135 @@
+//! The network between the client's host and the server's: a link in user space, or the kernel's.
+//!
+//! ```text
+//!  user space   client ─▶ 127.0.0.1:port of the link ─▶ server     one link for each way it is crossed
+//!  kernel       client in a network namespace ═ packets ═ server   one for the whole run
+//! ```
+//!
+//! Not here: what a link does to bytes (`lab::link`, `lab::kernel_link`), who stands where (`stage`).
+
+use std::ffi::OsString;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use anyhow::Context;
+use lab::kernel_link::{KernelLink, RunningKernelLink};
+use lab::link::{Address, Link, RunningLink, Traffic};
+
+use crate::calibrate::{self, Calibration};
+
+/// A network that cells name.
+pub(crate) enum Network {
+    /// In user space.
+    User(Link),
+    /// The kernel's.
+    Kernel(Box<RunningKernelLink>),
+}
+
+/// A way across it, to one server.
+pub(crate) enum Crossing<'a> {
+    /// Through a relay of ours.
+    User(RunningLink),
+    /// As packets, to this address.
+    Kernel(&'a RunningKernelLink, Address),
+}
+
+impl Network {
+    /// Makes the kernel's.
+    pub(crate) fn kernel(link: &KernelLink) -> anyhow::Result<Self> {
+        let running = link.open().with_context(|| format!("cannot open the kernel link {link}"))?;
+        Ok(Self::Kernel(Box::new(running)))
+    }
+
+    /// The name in [`crate::record::Cell::link`].
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::User(link) => link.to_string(),
+            Self::Kernel(running) => format!("kernel {}", running.link()),
+        }
+    }
+
+    /// What was wished.
+    pub(crate) fn link(&self) -> Link {
+        match self {
+            Self::User(link) => *link,
+            Self::Kernel(running) => running.link().link,
+        }
+    }
+
+    /// What it really does.
+    pub(crate) fn calibrate(&self) -> anyhow::Result<Calibration> {
+        match self {
+            Self::User(link) => calibrate::user_space(*link),
+            Self::Kernel(running) => calibrate::kernel(running),
+        }
+    }
+
+    /// Whether client and server have hosts, with addresses, of their own.
+    pub(crate) fn has_hosts(&self) -> bool {
+        matches!(self, Self::Kernel(_))
+    }
+
+    /// Opens a way to a server.
+    pub(crate) fn open(&self, server: &Address) -> anyhow::Result<Crossing<'_>> {
+        match self {
+            Self::User(link) => {
+                let running = link.open(server.clone());
+                Ok(Crossing::User(running.with_context(|| format!("cannot open the link {link}"))?))
+            }
+            Self::Kernel(running) => Ok(Crossing::Kernel(running, server.clone())),
+        }
+    }
+
+    /// A command that runs a program on the client's host.
+    pub(crate) fn client_through(&self) -> Vec<OsString> {
+        match self {
+            Self::User(_) => Vec::new(),
+            Self::Kernel(running) => running.client_exec().map(OsString::from).into(),
+        }
+    }
+
+    /// Where a program on the server's host listens so that the client's host reaches it.
+    pub(crate) fn server_ip(&self) -> IpAddr {
+        match self {
+            Self::User(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            Self::Kernel(running) => running.server_ip(),
+        }
+    }
+
+    /// Runs something on a thread of the client's host, so that sockets that it opens are there.
+    pub(crate) fn on_client_host<T: Send>(
+        &self,
+        work: impl FnOnce() -> anyhow::Result<T> + Send,
+    ) -> anyhow::Result<T> {
+        match self {
+            Self::User(_) => work(),
+            Self::Kernel(running) => running.in_client(work)?,
+        }
+    }
+}
+
+impl Crossing<'_> {
+    /// Where the client's side connects to.
+    pub(crate) fn address(&self) -> Address {
+        match self {
+            Self::User(running) => running.address().into(),
+            Self::Kernel(_, server) => server.clone(),
+        }
+    }
+
+    /// What it has carried.
+    pub(crate) fn traffic(&self) -> Traffic {
+        match self {
+            Self::User(running) => running.traffic(),
+            Self::Kernel(running, _) => running.traffic(),
+        }
+    }
+
+    /// CPU time of its threads, in this process.
+    pub(crate) fn cpu(&self) -> Duration {
+        match self {
+            Self::User(running) => running.cpu(),
+            Self::Kernel(running, _) => running.cpu(),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! What stands between client and server in one cell, started for it and gone behind it.
+//!
+//! ```text
+//!  direct                  client ═ network ═ server
+//!  wirepress               client ═ network ═ wirepress ─ server
+//!  wirepress beside app    client ─ wirepress ═ network ═ server
+//!  HAProxy, MySQL Router   client ═ network ═ proxy ─ server
+//! ```
+//! Compression and TLS of the cell are those of what crosses the network. So beside the app it is wirepress that
+//! asks for them, and the client has neither.
+//!
+//! Invariants: all of it is stopped when the stage is dropped.
+//!
+//! Not here: what the client does (`job`).
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::ensure;
+use lab::link::{Address, Traffic};
+
+use super::certificates::Certificates;
+use super::database::Database;
+use super::network::{Crossing, Network};
+use super::relay_process::RelayProcess;
+use super::wirepress_process::{WirepressOptions, WirepressProcess, plain_server_leg};
+use crate::client::Stop;
+use crate::record::{Cell, Path, Setting};
+
+/// What every stage of a run is made of.
+pub(crate) struct Parts<'a> {
+    /// The database.
+    pub(crate) database: &'a Database,
+    /// What servers and proxies show.
+    pub(crate) certificates: &'a Certificates,
+    /// This program, which has `proxy`.
+    pub(crate) program: PathBuf,
+    /// A folder for configurations and logs.
+    pub(crate) folder: PathBuf,
+    /// Whether hosts are pinned to cores.
+    pub(crate) pins: Pins,
+    /// The wish to stop.
+    pub(crate) stop: &'a Stop,
+}
+
+/// Which cores the hosts have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pins {
+    /// All, shared.
+    Shared,
+    /// The server's host has the first core, the client's the second; links have what is left.
+    OneEach,
+}
+
+impl Pins {
+    /// The command before one of the server's host.
+    pub(crate) const fn server_words(self) -> &'static [&'static str] {
+        match self {
+            Self::Shared => &[],
+            Self::OneEach => &["taskset", "-c", "0"],
+        }
+    }
+
+    /// The command before one of the client's host.
+    pub(crate) const fn client_words(self) -> &'static [&'static str] {
+        match self {
+            Self::Shared => &[],
+            Self::OneEach => &["taskset", "-c", "1"],
+        }
+    }
+}
+
+/// A stage that is set.
+pub(crate) struct Stage<'a> {
+    // Dropped in this order: who connects before who is connected to.
+    proxy: Option<Proxy>,
+    crossing: Crossing<'a>,
+    network: &'a Network,
+    client_address: Address,
+    client_setting: Setting,
+    client_has_tls: bool,
+    client_words: Vec<OsString>,
+}
+
+enum Proxy {
+    Wirepress(WirepressProcess),
+    Relay(RelayProcess),
+}
+
+impl<'a> Stage<'a> {
+    /// Starts what the cell needs.
+    pub(crate) fn set(cell: &Cell, network: &'a Network, parts: &Parts<'_>) -> anyhow::Result<Self> {
+        let client_words: Vec<OsString> = network
+            .client_through()
+            .into_iter()
+            .chain(parts.pins.client_words().iter().map(OsString::from))
+            .collect();
+        let server = parts.server_address(network);
+        let mut client = (cell.setting, cell.tls);
+        let (proxy, crossing) = match cell.path {
+            Path::Direct => (None, network.open(&server)?),
+            Path::Wirepress => {
+                let proxy = parts.wirepress_beside_server(cell, network)?;
+                let crossing = network.open(&proxy.address())?;
+                (Some(Proxy::Wirepress(proxy)), crossing)
+            }
+            Path::WirepressBesideApp => {
+                client = (Setting::None, false);
+                let crossing = network.open(&server)?;
+                let proxy = parts.wirepress_beside_app(cell, &client_words, &crossing)?;
+                (Some(Proxy::Wirepress(proxy)), crossing)
+            }
+            Path::Haproxy | Path::Router => {
+                ensure!(
+                    cell.setting == Setting::None || cell.path == Path::Haproxy,
+                    "MySQL Router refuses compressed clients"
+                );
+                let proxy = RelayProcess::start(cell.path, network.server_ip(), parts)?;
+                let crossing = network.open(&proxy.address())?;
+                (Some(Proxy::Relay(proxy)), crossing)
+            }
+        };
+        let client_address = match (&proxy, cell.path) {
+            (Some(Proxy::Wirepress(proxy)), Path::WirepressBesideApp) => proxy.address(),
+            _ => crossing.address(),
+        };
+        let (client_setting, client_has_tls) = client;
+        Ok(Self { proxy, crossing, network, client_address, client_setting, client_has_tls, client_words })
+    }
+
+    /// Where the client connects to.
+    pub(crate) fn client_address(&self) -> &Address {
+        &self.client_address
+    }
+
+    /// What the client itself asks for.
+    pub(crate) fn client_setting(&self) -> Setting {
+        self.client_setting
+    }
+
+    /// Whether the client itself uses TLS.
+    pub(crate) fn client_has_tls(&self) -> bool {
+        self.client_has_tls
+    }
+
+    /// A command that runs a client's program where clients are.
+    pub(crate) fn client_words(&self) -> &[OsString] {
+        &self.client_words
+    }
+
+    /// The network that is crossed.
+    pub(crate) fn network(&self) -> &Network {
+        self.network
+    }
+
+    /// What has crossed it.
+    pub(crate) fn traffic(&self) -> Traffic {
+        self.crossing.traffic()
+    }
+
+    /// CPU time of the link's threads, in this process.
+    pub(crate) fn link_cpu(&self) -> Duration {
+        self.crossing.cpu()
+    }
+
+    /// CPU time of the proxy, if there is one.
+    pub(crate) fn proxy_cpu(&self) -> Option<Duration> {
+        match self.proxy.as_ref()? {
+            Proxy::Wirepress(proxy) => proxy.cpu(),
+            Proxy::Relay(proxy) => proxy.cpu(),
+        }
+    }
+}
+
+impl Parts<'_> {
+    /// The database as the network's server side names it.
+    fn server_address(&self, network: &Network) -> Address {
+        match self.database.private() {
+            Some(server) if network.has_hosts() => {
+                SocketAddr::new(network.server_ip(), server.address().port()).into()
+            }
+            _ => self.database.address().clone(),
+        }
+    }
+
+    fn wirepress_beside_server(&self, cell: &Cell, network: &Network) -> anyhow::Result<WirepressProcess> {
+        let mut arguments = plain_server_leg();
+        if cell.tls {
+            arguments.extend(["--tls", "preferred"].map(str::to_owned));
+            for (option, name) in [("--tls-cert", "server-cert.pem"), ("--tls-key", "server-key.pem")] {
+                arguments.extend([option.to_owned(), self.certificates.path(name).display().to_string()]);
+            }
+        }
+        let through: Vec<OsString> = self.pins.server_words().iter().map(OsString::from).collect();
+        let options = WirepressOptions {
+            program: &self.program,
+            through: &through,
+            listen: network.server_ip(),
+            server: self.database.address(),
+            arguments: &arguments,
+        };
+        WirepressProcess::start(&options, self.stop)
+    }
+
+    fn wirepress_beside_app(
+        &self,
+        cell: &Cell,
+        client_words: &[OsString],
+        crossing: &Crossing<'_>,
+    ) -> anyhow::Result<WirepressProcess> {
+        let mut arguments =
+            vec!["--compression-algorithms".to_owned(), cell.setting.algorithm_name().to_owned()];
+        if let Setting::Zstd(level) = cell.setting {
+            arguments.extend(["--zstd-compression-level".to_owned(), level.to_string()]);
+        }
+        let ssl_mode = if cell.tls { "required" } else { "disabled" };
+        arguments.extend(["--ssl-mode", ssl_mode].map(str::to_owned));
+        let options = WirepressOptions {
+            program: &self.program,
+            through: client_words,
+            listen: [127, 0, 0, 1].into(),
+            server: &crossing.address(),
+            arguments: &arguments,
+        };
+        WirepressProcess::start(&options, self.stop)
+    }
+}

@@ -1,0 +1,134 @@
+//! The arguments of `wirepress bench`: a subcommand for each plan, and those that work on finished runs.
+//!
+//! Invariants: the plans come from `bench::plan::ALL`; a new plan is a subcommand without a line here.
+//!
+//! Not here: what they do (`bench_command`).
+
+use std::path::PathBuf;
+
+use bench::plan::{self, Plan, Scale};
+use bench::run::RunOptions;
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use lab::kernel_link::KernelLink;
+use lab::link::Link;
+
+/// What `wirepress bench` does.
+#[derive(Debug)]
+pub(crate) enum BenchCommand {
+    /// Measure a plan.
+    Plan(&'static dyn Plan, Box<PlanArgs>),
+    /// Make the reports of a run again.
+    Report(ReportArgs),
+    /// Tell what changed between two runs.
+    Compare(CompareArgs),
+}
+
+/// Options of every plan.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PlanArgs {
+    /// Measure your own server, mysql://user:password@host:port/database (or …@/database?socket=/path), instead of a
+    /// private one. Tables are made in the named schema alone, which must not have them yet, and dropped in the end.
+    #[arg(long, value_name = "URL", conflicts_with = "with")]
+    pub(crate) server: Option<String>,
+    /// The database that is started for the run.
+    #[arg(long, value_name = "DATABASE", value_enum, default_value_t = With::Mysql)]
+    pub(crate) with: With,
+    /// How much of the plan: smoke (does it work? at most ten minutes), laptop (at most an hour) or full.
+    #[arg(long, value_name = "SCALE", default_value_t = Scale::Laptop)]
+    pub(crate) scale: Scale,
+    /// A link in user space: RATE or RATE,ROUND_TRIP such as unlimited, 1gbit or 100mbit,1.4ms. May be given several
+    /// times [default: the plan's own].
+    #[arg(long, value_name = "LINK")]
+    pub(crate) link: Vec<Link>,
+    /// A link of the kernel's, as root: packets between network namespaces, seen by real TCP. RATE or RATE,ROUND_TRIP,
+    /// and behind them loss=0.1% and jitter=0.2ms. May be given several times.
+    #[arg(long, value_name = "LINK")]
+    pub(crate) link_kernel: Vec<KernelLink>,
+    /// How often each cell is measured [default: by scale and plan].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) repetitions: Option<u32>,
+    /// Seed of the order of cells and of the tables' contents.
+    #[arg(long, value_name = "N", default_value_t = RunOptions::SEED)]
+    pub(crate) seed: u64,
+    /// Give the server's host and the client's host a core each.
+    #[arg(long)]
+    pub(crate) pin: bool,
+    /// The folder for samples and reports [default: a new one below wirepress-bench].
+    #[arg(long, value_name = "FOLDER", conflicts_with = "resume")]
+    pub(crate) out: Option<PathBuf>,
+    /// Go on with the run in this folder, which was interrupted.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) resume: Option<PathBuf>,
+}
+
+/// Databases that can be started.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum With {
+    /// A private MySQL, as `make servers` fetches it.
+    Mysql,
+    /// A private MariaDB, as `make servers` fetches it.
+    Mariadb,
+    /// The one in this program, which is no real server.
+    Embedded,
+}
+
+/// Make the reports of a run again, from its samples alone.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ReportArgs {
+    /// The run's folder.
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+}
+
+/// Tell what changed between two runs beyond noise.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CompareArgs {
+    /// The run that is compared with: its folder, or its samples.jsonl.
+    #[arg(value_name = "BEFORE")]
+    pub(crate) before: PathBuf,
+    /// The run that is compared.
+    #[arg(value_name = "AFTER")]
+    pub(crate) after: PathBuf,
+}
+
+const REPORT: &str = "report";
+const COMPARE: &str = "compare";
+
+impl Subcommand for BenchCommand {
+    fn augment_subcommands(command: Command) -> Command {
+        let command = command.subcommand_required(true).arg_required_else_help(true);
+        let plans = plan::ALL.into_iter().map(|plan| {
+            PlanArgs::augment_args(Command::new(plan.name())).about(plan.title()).long_about(plan.question())
+        });
+        command
+            .subcommands(plans)
+            .subcommand(ReportArgs::augment_args(Command::new(REPORT)))
+            .subcommand(CompareArgs::augment_args(Command::new(COMPARE)))
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        name == REPORT || name == COMPARE || plan::named(name).is_some()
+    }
+}
+
+impl FromArgMatches for BenchCommand {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
+        let (name, matches) = matches.subcommand().ok_or_else(missing)?;
+        match (name, plan::named(name)) {
+            (REPORT, _) => Ok(Self::Report(ReportArgs::from_arg_matches(matches)?)),
+            (COMPARE, _) => Ok(Self::Compare(CompareArgs::from_arg_matches(matches)?)),
+            (_, Some(plan)) => Ok(Self::Plan(plan, Box::new(PlanArgs::from_arg_matches(matches)?))),
+            (_, None) => Err(missing()),
+        }
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

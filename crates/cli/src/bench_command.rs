@@ -1,0 +1,102 @@
+//! `wirepress bench`: arguments to the runs and reports of crate `bench`.
+//!
+//! Not here: any of them. The server's URL is read here and not by the argument parser, which would repeat it, password
+//! and all, in its error.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use bench::plan::Plan;
+use bench::record::Records;
+use bench::run::{self, DatabaseWish, Pins, RunOptions, SAMPLES};
+use bench::server_url::ServerUrl;
+use bench::{compare, report};
+
+use crate::bench_args::{BenchCommand, CompareArgs, PlanArgs, ReportArgs, With};
+
+/// Does what it was asked for.
+pub(crate) fn run(command: BenchCommand) -> anyhow::Result<()> {
+    match command {
+        BenchCommand::Plan(plan, args) => measure(plan, &args),
+        BenchCommand::Report(args) => make_reports(&args),
+        BenchCommand::Compare(args) => print_comparison(&args),
+    }
+}
+
+fn measure(plan: &'static dyn Plan, args: &PlanArgs) -> anyhow::Result<()> {
+    let database = match (&args.server, args.with) {
+        (Some(url), _) => DatabaseWish::Url(url.parse::<ServerUrl>()?),
+        (None, With::Mysql) => DatabaseWish::MySql,
+        (None, With::Mariadb) => DatabaseWish::MariaDb,
+        (None, With::Embedded) => DatabaseWish::Embedded,
+    };
+    let options = RunOptions {
+        database,
+        scale: args.scale,
+        links: args.link.clone(),
+        kernel_links: args.link_kernel.clone(),
+        repetitions: args.repetitions,
+        seed: args.seed,
+        pins: if args.pin { Pins::OneEach } else { Pins::Shared },
+        out: args.out.clone().unwrap_or_else(|| new_folder(plan, args)),
+        command: command_without_passwords(),
+    };
+    match &args.resume {
+        Some(folder) => run::resume(folder, &options),
+        None => run::run(plan, &options),
+    }
+}
+
+/// `wirepress-bench/PLAN-SCALE-1`, or the next number.
+fn new_folder(plan: &dyn Plan, args: &PlanArgs) -> PathBuf {
+    let name =
+        |number: u32| Path::new("wirepress-bench").join(format!("{}-{}-{number}", plan.name(), args.scale));
+    (1..).map(name).find(|folder| !folder.exists()).unwrap_or_else(|| name(1))
+}
+
+/// The command, for the report.
+fn command_without_passwords() -> Vec<String> {
+    std::env::args().map(|word| without_password(&word)).collect()
+}
+
+/// A word with the password of a URL in it replaced.
+fn without_password(word: &str) -> String {
+    let Some((scheme, rest)) = word.split_once("mysql://") else { return word.to_owned() };
+    let Some((account, host)) = rest.rsplit_once('@') else { return word.to_owned() };
+    let user = account.split(':').next().unwrap_or_default();
+    format!("{scheme}mysql://{user}:***@{host}")
+}
+
+fn make_reports(args: &ReportArgs) -> anyhow::Result<()> {
+    let records = Records::read(&args.folder.join(SAMPLES))?;
+    let written = report::write(&records, &args.folder)?;
+    let mut out = std::io::stdout().lock();
+    write!(out, "{}", report::terminal(&records))?;
+    for path in written {
+        writeln!(out, "Written: {}", path.display())?;
+    }
+    Ok(())
+}
+
+fn print_comparison(args: &CompareArgs) -> anyhow::Result<()> {
+    let read = |folder: &Path| {
+        let path = if folder.is_dir() { folder.join(SAMPLES) } else { folder.to_owned() };
+        Records::read(&path).with_context(|| format!("cannot compare {}", folder.display()))
+    };
+    let comparison = compare::compare(&read(&args.before)?, &read(&args.after)?);
+    write!(std::io::stdout().lock(), "{comparison}")?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_password_is_written_down() {
+        assert_eq!(without_password("mysql://me:hush@h/d"), "mysql://me:***@h/d");
+        assert_eq!(without_password("--server=mysql://me:hu@sh@h/d"), "--server=mysql://me:***@h/d");
+        assert_eq!(without_password("rds-scan"), "rds-scan");
+    }
+}
