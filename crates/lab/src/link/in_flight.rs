@@ -49,6 +49,11 @@ impl InFlight {
         self.bytes
     }
 
+    /// Chunks under way.
+    pub(crate) fn chunk_count(&self) -> usize {
+        self.chunks.len()
+    }
+
     /// An empty buffer to read into.
     pub(crate) fn buffer(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()
