@@ -5,7 +5,7 @@
 //! * [`plan`]: questions, their cells, and the published figures beside.
 //! * [`job`]: what a client does in a cell.
 //! * [`run`]: measures a plan's cells.
-//! * [`calibrate`]: what links really do.
+//! * [`calibrate`], [`links`]: what links really do, one and all of them side by side.
 //! * [`record`]: what a run writes down, `samples.jsonl`.
 //! * [`stats`]: medians, intervals, ratios, tests.
 //! * [`results`]: what was measured, by cell and metric.
@@ -27,6 +27,7 @@ pub mod cpu;
 pub mod demo;
 pub mod documents;
 pub mod job;
+pub mod links;
 pub mod plan;
 pub mod published;
 pub mod record;
