@@ -19,9 +19,10 @@
 //! compared; what is delivered twice counts twice.
 //!
 //! **Large packets.** The MTU is 1500. A packet costs about as much whether it has 1500 bytes or 64 KiB: at
-//! 1 Gbit/s single segments take 1.3 cores, which server and client miss (`docs/bench-method.md`, "Kernel links"). Where [`LARGE_PACKET`] of the rate holds two segments or more,
-//! the kernel hands over packets of up to that size (segmentation offload), which are scheduled and delivered whole:
-//! time is as coarse as that, the same as of a card that collects interrupts. Slower links, and links that lose or jitter
+//! 1 Gbit/s single segments take 1.3 cores, which server and client miss (`docs/bench-method.md`, "Kernel links"). Where
+//! [`LARGE_PACKET`] of the rate holds two segments or more, the kernel hands over packets of up to that size
+//! (segmentation offload), which are scheduled and delivered whole: time is as coarse as that, the same as of a card that
+//! collects interrupts. Slower links, and links that lose or jitter
 //! single packets, have single segments at any rate.
 //!
 //! **Congestion control** is cubic on both sides, by an attribute of the route (`congctl`): nothing of the machine's own
