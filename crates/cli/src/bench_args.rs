@@ -21,6 +21,8 @@ pub(crate) enum BenchCommand {
     Report(ReportArgs),
     /// Tell what changed between two runs.
     Compare(CompareArgs),
+    /// Check the links.
+    Links(LinksArgs),
 }
 
 /// Options of every plan.
@@ -91,8 +93,21 @@ pub(crate) struct CompareArgs {
     pub(crate) after: PathBuf,
 }
 
+/// Check emulated links: rate and round trip, in user space and the kernel's, beside tbf and iperf3. Needs root.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct LinksArgs {
+    /// A link, RATE or RATE,ROUND_TRIP. May be given several times [default: 10 Mbit/s to 1 Gbit/s, with and without a
+    /// round trip].
+    #[arg(long, value_name = "LINK")]
+    pub(crate) link: Vec<KernelLink>,
+    /// Scans over each link.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) scans: u32,
+}
+
 const REPORT: &str = "report";
 const COMPARE: &str = "compare";
+const LINKS: &str = "links";
 
 impl Subcommand for BenchCommand {
     fn augment_subcommands(command: Command) -> Command {
@@ -104,6 +119,7 @@ impl Subcommand for BenchCommand {
             .subcommands(plans)
             .subcommand(ReportArgs::augment_args(Command::new(REPORT)))
             .subcommand(CompareArgs::augment_args(Command::new(COMPARE)))
+            .subcommand(LinksArgs::augment_args(Command::new(LINKS)))
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
@@ -111,7 +127,7 @@ impl Subcommand for BenchCommand {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        name == REPORT || name == COMPARE || plan::named(name).is_some()
+        [REPORT, COMPARE, LINKS].contains(&name) || plan::named(name).is_some()
     }
 }
 
@@ -122,6 +138,7 @@ impl FromArgMatches for BenchCommand {
         match (name, plan::named(name)) {
             (REPORT, _) => Ok(Self::Report(ReportArgs::from_arg_matches(matches)?)),
             (COMPARE, _) => Ok(Self::Compare(CompareArgs::from_arg_matches(matches)?)),
+            (LINKS, _) => Ok(Self::Links(LinksArgs::from_arg_matches(matches)?)),
             (_, Some(plan)) => Ok(Self::Plan(plan, Box::new(PlanArgs::from_arg_matches(matches)?))),
             (_, None) => Err(missing()),
         }

@@ -7,13 +7,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use bench::links::LinksOptions;
 use bench::plan::Plan;
 use bench::record::Records;
 use bench::run::{self, DatabaseWish, Pins, RunOptions, SAMPLES};
 use bench::server_url::ServerUrl;
 use bench::{compare, report};
 
-use crate::bench_args::{BenchCommand, CompareArgs, PlanArgs, ReportArgs, With};
+use crate::bench_args::{BenchCommand, CompareArgs, LinksArgs, PlanArgs, ReportArgs, With};
 
 /// Does what it was asked for.
 pub(crate) fn run(command: BenchCommand) -> anyhow::Result<()> {
@@ -21,6 +22,7 @@ pub(crate) fn run(command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Plan(plan, args) => measure(plan, &args),
         BenchCommand::Report(args) => make_reports(&args),
         BenchCommand::Compare(args) => print_comparison(&args),
+        BenchCommand::Links(args) => check_links(args),
     }
 }
 
@@ -87,6 +89,14 @@ fn print_comparison(args: &CompareArgs) -> anyhow::Result<()> {
     let comparison = compare::compare(&read(&args.before)?, &read(&args.after)?);
     write!(std::io::stdout().lock(), "{comparison}")?;
     Ok(())
+}
+
+fn check_links(args: LinksArgs) -> anyhow::Result<()> {
+    let mut options = LinksOptions { scan_count: args.scans, ..LinksOptions::default() };
+    if !args.link.is_empty() {
+        options.links = args.link;
+    }
+    bench::links::run(&options)
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Plans for tests of reports: made up, with published figures in the shape of real ones.
 
-use crate::plan::{Agreement, Finding, Plan, PublishedFigure};
+use crate::plan::{Agreement, Finding, Plan, PublishedFigure, Step, World};
 use crate::published::Published;
 use crate::record::{Cell, Metric, Path, Setting};
 use crate::results::Results;
 use crate::results::fixture::cell;
 
 /// A plan of scans, for tests of reports.
+#[derive(Debug)]
 pub(crate) struct ScanPlan;
 
 impl Plan for ScanPlan {
@@ -32,6 +33,12 @@ impl Plan for ScanPlan {
             Metric::ProxyCpuS,
             Metric::ClientCpuS,
         ]
+    }
+    fn links(&self) -> &'static [&'static str] {
+        &[]
+    }
+    fn steps(&self, _: &World) -> anyhow::Result<Vec<Step>> {
+        Ok(Vec::new())
     }
     fn published(&self, figures: &Published) -> Vec<PublishedFigure> {
         let scans = [("scan sbtest1", &figures.rds_scan), ("scan t1", &figures.rds_wide)];
@@ -97,6 +104,7 @@ impl Plan for ScanPlan {
 }
 
 /// A plan of transactions, for tests of reports.
+#[derive(Debug)]
 pub(crate) struct TransactionPlan;
 
 impl Plan for TransactionPlan {
@@ -120,6 +128,12 @@ impl Plan for TransactionPlan {
             Metric::LatencyP99Ms,
             Metric::MeanMbPerS,
         ]
+    }
+    fn links(&self) -> &'static [&'static str] {
+        &[]
+    }
+    fn steps(&self, _: &World) -> anyhow::Result<Vec<Step>> {
+        Ok(Vec::new())
     }
     fn published(&self, _: &Published) -> Vec<PublishedFigure> {
         // In the shape of what was published.
