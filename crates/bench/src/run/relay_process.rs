@@ -36,7 +36,9 @@ impl RelayProcess {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let config = parts.folder.join(format!("{}.conf", address.port()));
         let (program, text) = match which {
-            Path::Router => ("mysqlrouter", router_config(address, server, threads, parts)),
+            Path::Router => {
+                ("mysqlrouter", router_config(address, server, threads, parts, &Install::find()?))
+            }
             _ => ("haproxy", haproxy_config(address, server, threads)),
         };
         fs::write(&config, text).with_context(|| format!("cannot write {}", config.display()))?;
@@ -54,10 +56,10 @@ impl RelayProcess {
         while TcpStream::connect(address).is_err() {
             let text = || fs::read_to_string(&log).unwrap_or_default();
             if let Some(status) = relay.child.try_wait()? {
-                bail!("{program} ended with {status} before it listened; it said:\n{}", text());
+                bail!("{program} ended with {status} before it listened; it said: {}", first_lines(&text()));
             }
             if start.elapsed() > START_MAX || parts.stop.is_wished() {
-                bail!("{program} did not listen within {START_MAX:?}; it said:\n{}", text());
+                bail!("{program} did not listen within {START_MAX:?}; it said: {}", first_lines(&text()));
             }
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -101,19 +103,33 @@ fn haproxy_config(listen: SocketAddr, server: &str, threads: usize) -> String {
 }
 
 /// Routing by protocol, which is Router's default; it speaks to the server as the client did.
-fn router_config(listen: SocketAddr, server: &str, threads: usize, parts: &Parts<'_>) -> String {
+fn router_config(
+    listen: SocketAddr,
+    server: &str,
+    threads: usize,
+    parts: &Parts<'_>,
+    install: &Install,
+) -> String {
     let folder = parts.folder.display();
+    // It looks for its plugins where it was built for.
+    let plugins = install.path().join("servers/roots/mysql/usr/lib/mysqlrouter/plugin");
+    let plugins = plugins.display();
     format!(
-        "[DEFAULT]\nlogging_folder=\nruntime_folder={folder}\ndata_folder={folder}\nunknown_config_option=error\n\
+        "[DEFAULT]\nlogging_folder=\nplugin_folder={plugins}\nruntime_folder={folder}\ndata_folder={folder}\nunknown_config_option=error\n\
          max_total_connections=5000\n\
          [logger]\nlevel=WARNING\n\
          [io]\nthreads={threads}\n\
          [routing:mysql]\nbind_address={}\nbind_port={}\ndestinations={server}\nrouting_strategy=first-available\n\
-         protocol=classic\nclient_ssl_mode=PASSTHROUGH\nserver_ssl_mode=AS_CLIENT\nmax_connect_errors=0\n\
+         protocol=classic\nclient_ssl_mode=PASSTHROUGH\nserver_ssl_mode=AS_CLIENT\nmax_connect_errors=4294967295\n\
          connect_timeout=5\n",
         listen.ip(),
         listen.port(),
     )
+}
+
+/// What a program says first is why; what follows is how it cleaned up.
+fn first_lines(text: &str) -> String {
+    text.lines().filter(|line| !line.trim().is_empty()).take(2).collect::<Vec<_>>().join("; ")
 }
 
 fn free_address(ip: IpAddr) -> anyhow::Result<SocketAddr> {
