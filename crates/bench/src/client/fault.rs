@@ -31,7 +31,7 @@ pub enum ClientFault {
         algorithm: codec::Algorithm,
     },
     /// No connection.
-    #[error("cannot connect to {address}: {source}")]
+    #[error("cannot connect to {address}")]
     Connect {
         /// Whom we tried to reach.
         address: Address,
@@ -54,7 +54,7 @@ pub enum ClientFault {
     #[error("{0}")]
     Refused(ErrPacket),
     /// The socket broke.
-    #[error("the connection broke: {0}")]
+    #[error("the connection broke")]
     Socket(#[from] io::Error),
     /// The peer broke the protocol.
     #[error("{0}")]

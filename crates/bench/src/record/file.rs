@@ -17,7 +17,7 @@ use super::{End, FORMAT, Failure, LinkCheck, Record, Resumed, Run, Sample};
 #[derive(Debug, Error)]
 pub enum RecordsFault {
     /// It cannot be opened, read or written.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}", path.display())]
     Io {
         /// What was tried.
         action: &'static str,

@@ -69,8 +69,10 @@ pub fn run(plan: &'static dyn Plan, options: &RunOptions) -> anyhow::Result<()> 
     match Sitting::new(plan, options, options.out.clone(), writer, None) {
         Ok(sitting) => sitting.finish(),
         Err(error) => {
-            // Nothing has been measured: an empty file would be in the way of the next try.
+            // Nothing has been measured: what is empty would be in the way of the next try. A folder that the user
+            // keeps other things in stays.
             std::fs::remove_file(&samples).ok();
+            std::fs::remove_dir(&options.out).ok();
             Err(error)
         }
     }
@@ -202,9 +204,10 @@ impl<'a> Sitting<'a> {
             progress.print(&format!("Written: {}", names.join(", ")));
         }
         let (plan, folder) = (self.plan.name(), self.folder.display());
+        let kept = if samples == 1 { "1 sample".to_owned() } else { format!("{samples} samples") };
         if self.stop.is_wished() {
             bail!(
-                "interrupted after {samples} samples, which are kept; everything that was started is stopped; \
+                "interrupted after {kept}, which are kept; everything that was started is stopped; \
                  wirepress bench {plan} --resume {folder} goes on"
             );
         }

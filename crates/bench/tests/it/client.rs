@@ -153,5 +153,5 @@ fn a_wish_to_stop_ends_a_wait_for_the_server() {
 fn an_address_where_nothing_listens_is_named() {
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let fault = connect(&address.into(), &account("me", "", ""), Algorithm::Uncompressed, 1).err().unwrap();
-    assert!(fault.to_string().starts_with(&format!("cannot connect to {address}: Connection refused")));
+    assert!(fault.to_string() == format!("cannot connect to {address}"));
 }

@@ -1,0 +1,213 @@
+//! `wirepress bench`, small: on private and users' servers, interrupted and resumed, over a kernel link, and with what
+//! cannot be.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use lab::real::{
+    Kind, Options, PASSWORD, RealServer, USER, required, required_programs, required_with, root_or_skip,
+};
+
+fn bench(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wirepress"));
+    command.arg("bench").args(args).current_dir(folder);
+    if std::env::var_os("WIREPRESS_CACHE").is_none() {
+        // Tests run in their package's folder, the command elsewhere.
+        command.env("WIREPRESS_CACHE", Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache"));
+    }
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn succeeded(output: &Output) -> String {
+    let told = text(&output.stdout);
+    assert!(output.status.success(), "{told}\n{}", text(&output.stderr));
+    told
+}
+
+/// How many records of that name a run's file has.
+fn records(folder: &Path, name: &str) -> usize {
+    let samples = std::fs::read_to_string(folder.join("samples.jsonl")).unwrap();
+    samples.matches(&format!("{{\"record\":\"{name}\"")).count()
+}
+
+fn url(server: &RealServer, schema: &str) -> String {
+    format!("mysql://{USER}:{PASSWORD}@{}/{schema}", server.address())
+}
+
+#[test]
+fn a_plan_leaves_samples_and_reports_that_can_be_made_again_from_the_samples_alone() {
+    if required_programs().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["rds-wide", "--scale", "smoke", "--repetitions", "2", "--link", "unlimited", "--out", "run"];
+    let told = succeeded(&bench(folder.path(), &args).output().unwrap());
+    let run = folder.path().join("run");
+    // Two paths, six settings, two rounds.
+    assert_eq!(
+        (records(&run, "sample"), records(&run, "failure"), records(&run, "end")),
+        (24, 0, 1),
+        "{told}"
+    );
+    for row in ["direct, zstd 10", "wirepress, zlib", "a private MySQL 9"] {
+        assert!(told.contains(row), "{row}: {told}");
+    }
+    // The published column: 32.43 s uncompressed.
+    assert!(told.contains("32.4"), "{told}");
+    assert!(told.lines().all(|line| line.chars().count() <= 120), "{told}");
+
+    let written = ["report.html", "report.md", "results.csv", "samples.csv", "results.json"];
+    let first: Vec<Vec<u8>> = written.iter().map(|name| std::fs::read(run.join(name)).unwrap()).collect();
+    for name in written {
+        std::fs::remove_file(run.join(name)).unwrap();
+    }
+    let again = succeeded(&bench(folder.path(), &["report", "run"]).output().unwrap());
+    assert!(again.contains("direct, zstd 10"), "{again}");
+    for (name, first) in written.iter().zip(first) {
+        assert!(std::fs::read(run.join(name)).unwrap() == first, "{name} is another one");
+    }
+    let compared = succeeded(&bench(folder.path(), &["compare", "run", "run"]).output().unwrap());
+    assert!(compared.contains("no change beyond noise"), "{compared}");
+}
+
+#[test]
+fn an_interrupted_run_keeps_its_samples_and_goes_on() {
+    if required_programs().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let plan = ["rds-wide", "--scale", "smoke", "--with", "mariadb", "--link", "50mbit"];
+    let mut child = bench(folder.path(), &plan)
+        .args(["--out", "run"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let run = folder.path().join("run");
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("rounds, seed") {
+        line.clear();
+        assert!(stderr.read_line(&mut line).unwrap() > 0, "the run ended before its first sample");
+    }
+    while records(&run, "sample") < 2 {
+        assert!(child.try_wait().unwrap().is_none(), "the run ended by itself");
+        std::thread::yield_now();
+    }
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)
+        .unwrap();
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{rest}");
+    assert!(rest.contains("interrupted after") && rest.contains("--resume run"), "{rest}");
+    let kept = records(&run, "sample");
+    assert!((2..8).contains(&kept), "{kept}");
+    assert!(run.join("report.html").is_file());
+
+    let other =
+        bench(folder.path(), &["rds-wide", "--resume", "run", "--with", "embedded"]).output().unwrap();
+    assert!(text(&other.stderr).contains("begun with another database"), "{}", text(&other.stderr));
+    let told = succeeded(&bench(folder.path(), &plan).args(["--resume", "run"]).output().unwrap());
+    // MariaDB packs with zlib alone: two settings by itself, six through the proxy.
+    assert_eq!(
+        (records(&run, "sample"), records(&run, "resumed"), records(&run, "end")),
+        (8, 1, 1),
+        "{told}"
+    );
+    let again = bench(folder.path(), &plan).args(["--resume", "run"]).output().unwrap();
+    assert!(text(&again.stderr).contains("is complete"), "{}", text(&again.stderr));
+}
+
+#[test]
+fn a_users_server_keeps_what_it_had_and_nothing_else() {
+    let Some(server) = required(Kind::MySql) else { return };
+    server.sql("create database mine; create table mine.t1 (a int); create database free").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let plan = ["rds-wide", "--scale", "smoke", "--link", "unlimited", "--server"];
+    let refused = bench(folder.path(), &plan).args([&url(server, "mine"), "--out", "no"]).output().unwrap();
+    let told = text(&refused.stderr);
+    assert!(told.contains("has a table t1 already; name an empty schema"), "{told}");
+    assert_eq!(server.sql("show tables from mine; select count(*) from mine.t1").unwrap(), "t1\n0");
+
+    let output = bench(folder.path(), &plan).args([&url(server, "free"), "--out", "run"]).output().unwrap();
+    succeeded(&output);
+    assert_eq!(records(&folder.path().join("run"), "sample"), 12);
+    assert_eq!(server.sql("show tables from free").unwrap(), "");
+    for entry in std::fs::read_dir(folder.path().join("run")).unwrap() {
+        let file = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        assert!(!file.contains(&format!(":{PASSWORD}@")), "the password was written down");
+    }
+}
+
+#[test]
+fn a_server_that_dies_ends_the_run_and_what_was_measured_is_kept() {
+    let Some(mut server) = required_with(Kind::MariaDb, &Options::new()) else { return };
+    server.sql("create database free").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut child =
+        bench(folder.path(), &["rds-wide", "--scale", "smoke", "--link", "50mbit", "--out", "run"])
+            .args(["--server", &url(&server, "free")])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+    let run = folder.path().join("run");
+    while !run.join("samples.jsonl").is_file() || records(&run, "sample") < 1 {
+        assert!(child.try_wait().unwrap().is_none(), "the run ended by itself");
+        std::thread::yield_now();
+    }
+    server.kill().unwrap();
+    let mut told = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{told}");
+    assert!(told.contains("kept in run") && told.contains("Connection refused"), "{told}");
+    // What was being measured just then may fail before the server is known to be gone.
+    assert!(records(&run, "sample") >= 1 && (1..=2).contains(&records(&run, "failure")), "{told}");
+    assert!(run.join("report.md").is_file());
+}
+
+#[test]
+fn real_sysbench_runs_over_a_kernel_link() {
+    if required_programs().is_none() || !root_or_skip() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["oltp-matrix", "--scale", "smoke", "--link-kernel", "1gbit,0.5ms", "--out", "run"];
+    let told = succeeded(&bench(folder.path(), &args).output().unwrap());
+    let run = folder.path().join("run");
+    // Two numbers of threads, nine variants.
+    assert_eq!((records(&run, "sample"), records(&run, "failure")), (18, 0), "{told}");
+    assert!(told.contains("kernel (TUN)") && told.contains("cubic"), "{told}");
+}
+
+#[test]
+fn what_cannot_be_measured_is_named_before_anything_is_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for (args, code, part) in [
+        (vec!["rds-scan", "--server", "http://me:hush@h/d"], 64, "does not begin with mysql://"),
+        (vec!["rds-scan", "--server", "mysql://me:hush@h"], 64, "names no database"),
+        (vec!["rds-scan", "--link", "100mb"], 64, "does not end in kbit, mbit or gbit"),
+        (vec!["rds-scan", "--link-kernel", "100mbit,loss=2"], 64, "loss"),
+        (vec!["rds-scan", "--scale", "huge"], 64, "there are smoke, laptop and full"),
+        (vec!["no-plan"], 64, "unrecognized subcommand 'no-plan'"),
+        (vec!["report", "nowhere"], 1, "nowhere/samples.jsonl"),
+        (vec!["oltp-matrix", "--with", "embedded"], 1, "cannot be measured with the embedded database"),
+        (vec!["rds-scan", "--with", "embedded", "--link-kernel", "1gbit"], 1, "only a private server"),
+        (vec!["rds-scan", "--server", &format!("mysql://me:hush@{address}/d")], 1, "Connection refused"),
+    ] {
+        let output = bench(folder.path(), &args).output().unwrap();
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {told}");
+        assert!(told.contains(part), "{args:?}: {told}");
+        assert!(!told.contains("hush"), "{told}");
+    }
+    let left: Vec<_> =
+        std::fs::read_dir(folder.path().join("wirepress-bench")).into_iter().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
