@@ -212,9 +212,7 @@ impl<'a> Sitting<'a> {
             );
         }
         measured.with_context(|| {
-            format!(
-                "{samples} samples are kept in {folder}; wirepress bench {plan} --resume {folder} goes on"
-            )
+            format!("{kept} kept in {folder}; wirepress bench {plan} --resume {folder} goes on")
         })?;
         // A run in which nothing could be measured has failed, whatever it printed.
         match records.failures.first().filter(|_| samples == 0) {
