@@ -45,7 +45,7 @@ impl Claim<'_> {
         Finding {
             claim: self.claim,
             published,
-            measured: format!("{} ({low:.2} to {high:.2})", gain(value)),
+            measured: gain_between(value, low, high),
             agreement,
             why: (agreement != Agreement::Agrees).then(|| self.why.to_owned()),
         }
@@ -75,6 +75,12 @@ fn gain(ratio: f64) -> String {
     if ratio >= 1.0 { format!("{ratio:.2}x faster") } else { format!("{:.2}x slower", 1.0 / ratio) }
 }
 
+/// With its interval, told in the same direction.
+fn gain_between(value: f64, low: f64, high: f64) -> String {
+    let (low, high) = if value >= 1.0 { (low, high) } else { (1.0 / high, 1.0 / low) };
+    format!("{} ({low:.2} to {high:.2})", gain(value))
+}
+
 /// Within it two are level.
 const LEVEL: f64 = 0.05;
 
@@ -97,5 +103,7 @@ mod tests {
     fn slower_is_told_as_such() {
         assert_eq!(gain(2.0), "2.00x faster");
         assert_eq!(gain(0.25), "4.00x slower");
+        assert_eq!(gain_between(0.25, 0.2, 0.5), "4.00x slower (2.00 to 5.00)");
+        assert_eq!(gain_between(2.0, 0.5, 3.0), "2.00x faster (0.50 to 3.00)");
     }
 }

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use codec::Algorithm;
 use lab::link::Address;
 use lab::real::{Kind, RealServer};
 
@@ -209,6 +210,19 @@ impl Database {
         }
         client.quit();
         Ok(())
+    }
+
+    /// Whether it packs with zstd itself; it is asked.
+    pub(crate) fn has_zstd(&self, stop: &Stop) -> anyhow::Result<bool> {
+        let compression = Compression { algorithm: Algorithm::Zstd, level: 1 };
+        match Client::connect(&self.address, &self.account, compression, stop) {
+            Ok(client) => {
+                client.quit();
+                Ok(true)
+            }
+            Err(ClientFault::CompressionNotOffered { .. }) => Ok(false),
+            Err(fault) => Err(fault).context("cannot ask the database for zstd"),
+        }
     }
 
     /// A connection that does not cross the link.

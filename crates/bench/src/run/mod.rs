@@ -41,7 +41,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use lab::link::Link;
-use lab::real::Kind;
 
 use self::certificates::Certificates;
 use self::measure::{Measured, measure};
@@ -142,7 +141,7 @@ impl<'a> Sitting<'a> {
         let world = World {
             scale,
             links: networks.iter().map(|(name, network)| (name.clone(), network.link())).collect(),
-            server_has_zstd: database.private().is_none_or(|server| server.kind() == Kind::MySql),
+            server_has_zstd: database.has_zstd(&stop)?,
             is_real: !database.is_embedded(),
             is_private: database.private().is_some(),
             seed,
