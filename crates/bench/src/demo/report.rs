@@ -22,6 +22,7 @@ use super::sample::Sample;
 use super::setting::Setting;
 use crate::job::RUN_MIN;
 use crate::published::{Published, ZstdScan};
+use crate::report::number::{grouped, or_dash, short};
 use crate::run::Database;
 use crate::table::Kind;
 
@@ -170,38 +171,6 @@ fn table_verdict(kind: Kind, samples: &[Sample]) -> Option<String> {
     })
 }
 
-/// Three significant digits, as far as they mean something.
-fn short(number: f64) -> String {
-    match number.abs() {
-        100.0.. => grouped_f64(number),
-        9.995.. => format!("{number:.1}"),
-        0.0995.. => format!("{number:.2}"),
-        _ => format!("{number:.3}"),
-    }
-}
-
-fn or_dash(number: Option<f64>) -> String {
-    number.map_or_else(|| "—".to_owned(), short)
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, far below 2^53")]
-fn grouped_f64(number: f64) -> String {
-    grouped(number.round().max(0.0) as u64)
-}
-
-/// With a comma at every thousand.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[expect(clippy::cast_precision_loss, reason = "bytes of a run are far below 2^53")]
 fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
@@ -340,19 +309,5 @@ mod tests {
         assert_eq!(closing(None), "28 runs in 61.0 s.");
         assert_eq!(closing(Some(0.1)), "28 runs in 61.0 s.");
         assert!(closing(Some(1.25)).contains("other programs used 1.25 of this machine's"));
-    }
-
-    #[test]
-    fn numbers_have_three_digits_that_mean_something() {
-        for (number, text) in [
-            (1234.5, "1,235"),
-            (231.0, "231"),
-            (99.99, "100.0"),
-            (12.54, "12.5"),
-            (4.712, "4.71"),
-            (0.0234, "0.023"),
-        ] {
-            assert_eq!(short(number), text);
-        }
     }
 }

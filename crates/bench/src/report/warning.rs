@@ -160,9 +160,13 @@ fn noise(results: &Results, primary: Metric) -> Option<Warning> {
 
 fn saturated(records: &Records, results: &Results) -> Option<Warning> {
     let busy = results.cells().iter().filter_map(|cell| {
-        let time_s = results.median(cell, Metric::TimeS)?;
-        let cores = f64::from(cell.threads.min(records.run.machine.cores).max(1));
-        let busy = results.median(cell, Metric::ClientCpuS)? / (time_s * cores);
+        let median = |metric| results.median(cell, metric);
+        // Cores that the client kept busy: of a scan's time, or by transactions.
+        let busy = match (median(Metric::ClientCpuS), median(Metric::ClientCpuUsPerTx)) {
+            (Some(cpu_s), _) => cpu_s / median(Metric::TimeS)?,
+            (None, us_per_tx) => us_per_tx? / 1e6 * median(Metric::TransactionsPerS)?,
+        };
+        let busy = busy / f64::from(cell.threads.min(records.run.machine.cores).max(1));
         (busy > CLIENT_MAX).then_some((cell, busy))
     });
     let busy: Vec<(&Cell, f64)> = busy.collect();
