@@ -162,6 +162,22 @@ impl Client {
     /// # Errors
     /// The server's error; a broken connection.
     pub fn query_rows(&mut self, sql: &str, mut row: impl FnMut(&[u8])) -> Result<Scan, ClientFault> {
+        self.query_payloads(sql, |payload, is_row| {
+            if is_row {
+                row(payload);
+            }
+        })
+    }
+
+    /// The same; `seen` gets each payload of the reply as it came, and whether it is a row.
+    ///
+    /// # Errors
+    /// The server's error; a broken connection.
+    pub fn query_payloads(
+        &mut self,
+        sql: &str,
+        mut seen: impl FnMut(&[u8], bool),
+    ) -> Result<Scan, ClientFault> {
         let mut payload = Vec::with_capacity(1 + sql.len());
         payload.push(command::COM_QUERY);
         payload.extend_from_slice(sql.as_bytes());
@@ -177,9 +193,7 @@ impl Client {
             scan.plain_bytes += plain_bytes(self.payload.len());
             let rows_before = scan.rows;
             place = step(place, &self.payload, self.deprecate_eof, &mut scan)?;
-            if scan.rows > rows_before {
-                row(&self.payload);
-            }
+            seen(&self.payload, scan.rows > rows_before);
         }
         scan.packed_bytes = self.packed_bytes - packed_before;
         Ok(scan)
