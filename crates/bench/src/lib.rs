@@ -1,5 +1,6 @@
 //! Experiments and their reports.
 //!
+//! * [`advise`]: what compression would do for a workload, and how good such forecasts are.
 //! * [`client`]: our own MySQL client, made for scans: zlib and zstd at any level, rows counted, not copied.
 //! * [`published`]: the figures of the published measurements, as data.
 //! * [`plan`]: questions, their cells, and the published figures beside.
@@ -20,6 +21,7 @@
 //!
 //! Not here: links and data (crate `lab`), the proxy (a process of its own, so that its CPU time is its own).
 
+pub mod advise;
 pub mod calibrate;
 pub mod client;
 pub mod compare;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use lab::link::Link;
 
+use crate::advise_args::AdviseArgs;
 use crate::bench_args::BenchCommand;
 use crate::settings::{ListenerSettings, ProcessSettings};
 
@@ -26,6 +27,8 @@ pub(crate) enum Command {
     CheckConfig(CheckConfigArgs),
     /// Show on this machine, in about a minute, what compression gains and costs.
     Demo(DemoArgs),
+    /// Tell what compression would do for your own statements, server and link.
+    Advise(AdviseArgs),
     /// Measure what compression gains and costs: the published experiments, on real servers over emulated links.
     Bench(BenchArgs),
     /// Write man pages or shell completions.

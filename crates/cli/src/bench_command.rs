@@ -7,6 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use bench::advise::{self, ScoreOptions};
 use bench::links::LinksOptions;
 use bench::plan::Plan;
 use bench::record::Records;
@@ -14,7 +15,7 @@ use bench::run::{self, DatabaseWish, Pins, RunOptions, SAMPLES};
 use bench::server_url::ServerUrl;
 use bench::{compare, report};
 
-use crate::bench_args::{BenchCommand, CompareArgs, LinksArgs, PlanArgs, ReportArgs, With};
+use crate::bench_args::{AdvisorScoreArgs, BenchCommand, CompareArgs, LinksArgs, PlanArgs, ReportArgs, With};
 
 /// Does what it was asked for.
 pub(crate) fn run(command: BenchCommand) -> anyhow::Result<()> {
@@ -23,15 +24,14 @@ pub(crate) fn run(command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Report(args) => make_reports(&args),
         BenchCommand::Compare(args) => print_comparison(&args),
         BenchCommand::Links(args) => check_links(args),
+        BenchCommand::AdvisorScore(args) => score_advisor(&args),
     }
 }
 
 fn measure(plan: &'static dyn Plan, args: &PlanArgs) -> anyhow::Result<()> {
-    let database = match (&args.server, args.with) {
-        (Some(url), _) => DatabaseWish::Url(url.parse::<ServerUrl>()?),
-        (None, With::Mysql) => DatabaseWish::MySql,
-        (None, With::Mariadb) => DatabaseWish::MariaDb,
-        (None, With::Embedded) => DatabaseWish::Embedded,
+    let database = match &args.server {
+        Some(url) => DatabaseWish::Url(url.parse::<ServerUrl>()?),
+        None => started(args.with),
     };
     let options = RunOptions {
         database,
@@ -48,6 +48,19 @@ fn measure(plan: &'static dyn Plan, args: &PlanArgs) -> anyhow::Result<()> {
         Some(folder) => run::resume(folder, &options),
         None => run::run(plan, &options),
     }
+}
+
+fn started(with: With) -> DatabaseWish {
+    match with {
+        With::Mysql => DatabaseWish::MySql,
+        With::Mariadb => DatabaseWish::MariaDb,
+        With::Embedded => DatabaseWish::Embedded,
+    }
+}
+
+fn score_advisor(args: &AdvisorScoreArgs) -> anyhow::Result<()> {
+    let AdvisorScoreArgs { with, cells, seed } = *args;
+    advise::score(&ScoreOptions { database: started(with), cells, seed })
 }
 
 /// `wirepress-bench/PLAN-SCALE-1`, or the next number.

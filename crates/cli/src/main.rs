@@ -3,6 +3,8 @@
 //! Exit codes: 0 fine, 1 failed, 64 bad arguments or config.
 //! Not here: any behaviour; each subcommand has a file of its own.
 
+mod advise_args;
+mod advise_command;
 mod args;
 mod bench_args;
 mod bench_command;
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
     };
     let done = match args.command {
         Command::Demo(demo) => demo_command::run(demo),
+        Command::Advise(advise) => advise_command::run(advise),
         Command::Bench(bench) => bench_command::run(bench.what),
         Command::CheckConfig(check) => proxy_command::check(&check),
         Command::Proxy(proxy) => proxy_command::run(*proxy),

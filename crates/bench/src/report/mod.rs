@@ -15,7 +15,7 @@ mod csv;
 mod document;
 mod facts;
 mod grid;
-mod html;
+pub(crate) mod html;
 mod json;
 mod markdown;
 pub(crate) mod number;

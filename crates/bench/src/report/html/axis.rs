@@ -4,7 +4,7 @@
 
 /// A value's place along a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Axis {
+pub(crate) struct Axis {
     low: f64,
     high: f64,
     from: f64,
@@ -14,18 +14,18 @@ pub(super) struct Axis {
 
 impl Axis {
     /// From 0 to the highest value.
-    pub(super) fn linear(high: f64, from: f64, to: f64) -> Self {
+    pub(crate) fn linear(high: f64, from: f64, to: f64) -> Self {
         Self { low: 0.0, high: if high > 0.0 { high } else { 1.0 }, from, to, is_log: false }
     }
 
     /// From the lowest to the highest value, each above 0, and a bit further.
-    pub(super) fn log(low: f64, high: f64, from: f64, to: f64) -> Self {
+    pub(crate) fn log(low: f64, high: f64, from: f64, to: f64) -> Self {
         let margin = (high / low).powf(MARGIN).max(1.02);
         Self { low: low / margin, high: high * margin, from, to, is_log: true }
     }
 
     /// Where a value is.
-    pub(super) fn at(&self, value: f64) -> f64 {
+    pub(crate) fn at(&self, value: f64) -> f64 {
         let part = if self.is_log {
             (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
         } else {
@@ -35,7 +35,7 @@ impl Axis {
     }
 
     /// Round numbers for ticks: for a linear axis about `wished` of them.
-    pub(super) fn ticks(&self, wished: f64) -> Vec<f64> {
+    pub(crate) fn ticks(&self, wished: f64) -> Vec<f64> {
         if self.is_log { self.log_ticks() } else { self.linear_ticks(wished) }
     }
 
@@ -72,7 +72,7 @@ fn round_up(number: f64) -> f64 {
 }
 
 /// A tick's label: no more digits than it has.
-pub(super) fn tick_label(tick: f64) -> String {
+pub(crate) fn tick_label(tick: f64) -> String {
     match tick {
         1e9.. => format!("{}G", trimmed(tick / 1e9)),
         1e6.. => format!("{}M", trimmed(tick / 1e6)),

@@ -9,7 +9,7 @@ use crate::report::number::printable;
 
 /// Writes a text with everything escaped that HTML gives a meaning.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Text<'a>(pub(super) &'a str);
+pub(crate) struct Text<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -13,9 +13,9 @@
 //! Invariants: every text of the file goes through [`Text`]; every sample is in it; a chart's figures are in a table,
 //! too.
 
-mod axis;
+pub(crate) mod axis;
 mod bar_chart;
-mod escape;
+pub(crate) mod escape;
 mod line_chart;
 mod mark;
 mod table;

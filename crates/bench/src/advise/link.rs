@@ -1,0 +1,128 @@
+//! The link between this machine and a server that is there: its round trip and its rate.
+//!
+//! ```text
+//!  round trip   TCP connects, each closed at once              the median; the server's process has no part in it
+//!               `select 1`                                     if that takes far longer, something in between accepts
+//!  rate         select repeat('x', n), n doubled until it takes long enough, then n and n/8 in turn
+//!               7/8 n / (time of n - time of n/8)              without round trip, start and what a query costs
+//! ```
+//! Invariants: uncompressed; nothing is read from tables; bounded in time. A rate at which this process was at work most
+//! of the time, or which loopback has, is told as "at least".
+//!
+//! Not here: links that are assumed (`lab::link::Link`), emulated ones (`calibrate`).
+
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use lab::link::{Address, Link};
+
+use super::forecast::LinkShape;
+use super::traffic::Source;
+use crate::client::{Client, Compression};
+use crate::cpu;
+use crate::stats::median;
+
+/// A link, and how it is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct KnownLink {
+    /// What it does.
+    pub(crate) shape: LinkShape,
+    /// It may be faster: the ends were what took the time.
+    pub(crate) is_at_least: bool,
+    /// It was not measured.
+    pub(crate) is_assumed: bool,
+}
+
+impl KnownLink {
+    /// The user says so. Without a rate it is as fast as the model goes.
+    pub(crate) fn assumed(link: &Link) -> Self {
+        let rate = link.rate_bytes_per_s.map_or(super::forecast::RATE_MAX, |rate| {
+            f64::from(u32::try_from(rate / 1000).unwrap_or(u32::MAX)) * 1000.0
+        });
+        let shape = LinkShape { rate_bytes_per_s: rate, round_trip_s: link.round_trip.as_secs_f64() };
+        Self { shape, is_at_least: false, is_assumed: true }
+    }
+}
+
+/// Measures the link to a server.
+///
+/// # Errors
+/// The server cannot be reached, or a query fails.
+pub(crate) fn measure(source: &Source<'_>) -> anyhow::Result<KnownLink> {
+    let mut client = source.connect(Compression::NONE).context("cannot log in")?;
+    let round_trip_s = round_trip(source.address, &mut client)?;
+    let (rate_bytes_per_s, busy) = rate(&mut client)?;
+    client.quit();
+    Ok(KnownLink {
+        shape: LinkShape { rate_bytes_per_s, round_trip_s },
+        is_at_least: busy > BUSY || rate_bytes_per_s > LOOPBACK_BYTES_PER_S,
+        is_assumed: false,
+    })
+}
+
+fn round_trip(address: &Address, client: &mut Client) -> anyhow::Result<f64> {
+    let mut asked = Vec::new();
+    for _ in 0..ROUND_TRIPS {
+        let start = Instant::now();
+        client.query("select 1").context("'select 1' failed")?;
+        asked.push(start.elapsed().as_secs_f64());
+    }
+    let asked_s = median(&asked).unwrap_or_default();
+    let Address::Tcp(name) = address else { return Ok(0.0) };
+    let mut connected = Vec::new();
+    for _ in 0..CONNECTS {
+        let start = Instant::now();
+        drop(TcpStream::connect(name).with_context(|| format!("cannot connect to {name}"))?);
+        connected.push(start.elapsed().as_secs_f64());
+    }
+    let connected_s = median(&connected).unwrap_or_default();
+    // Servers answer `select 1` within a millisecond; what is left belongs to a way behind whoever accepted.
+    Ok(if asked_s > connected_s + ANSWER_MAX_S { asked_s } else { connected_s.min(asked_s) })
+}
+
+/// Bytes per second, and the part of that time in which this thread was at work.
+fn rate(client: &mut Client) -> anyhow::Result<(f64, f64)> {
+    let mut time_of = |bytes: u32| -> anyhow::Result<f64> {
+        let start = Instant::now();
+        client
+            .query(&format!("select repeat('x', {bytes})"))
+            .context("a query for the link's rate failed")?;
+        Ok(start.elapsed().as_secs_f64())
+    };
+    let mut bytes = BYTES_MIN;
+    while bytes < BYTES_MAX && time_of(bytes)? < LONG_ENOUGH_S {
+        bytes *= 2;
+    }
+    let (begin, cpu_before) = (Instant::now(), cpu::this_thread());
+    let mut rates = Vec::new();
+    while rates.len() < RATES_MAX && (rates.len() < RATES_MIN || begin.elapsed() < RATE_TIME) {
+        let gain_s = time_of(bytes)? - time_of(bytes / 8)?;
+        rates.push(f64::from(bytes - bytes / 8) / gain_s.max(1e-9));
+    }
+    let busy = (cpu::this_thread() - cpu_before).as_secs_f64() / begin.elapsed().as_secs_f64();
+    Ok((median(&rates).unwrap_or(f64::INFINITY), busy))
+}
+
+/// How many values of a rate a median wants.
+const RATES_MIN: usize = 5;
+const RATES_MAX: usize = 25;
+/// A link of 1 Mbit/s still gets its five values.
+const RATE_TIME: Duration = Duration::from_secs(2);
+/// Far longer than a round trip between continents needs to open TCP's window.
+const LONG_ENOUGH_S: f64 = 0.4;
+const BYTES_MIN: u32 = 64 << 10;
+/// Below every server's default of max_allowed_packet, beyond which `repeat` gives NULL.
+const BYTES_MAX: u32 = 8 << 20;
+const ROUND_TRIPS: usize = 30;
+const CONNECTS: usize = 9;
+const ANSWER_MAX_S: f64 = 0.002;
+/// A thread that is at work for more than this part of the time is what a transfer waits for.
+const BUSY: f64 = 0.5;
+/// 4 Gbit/s, beyond which one connection's ends and not a network are measured.
+const LOOPBACK_BYTES_PER_S: f64 = 500e6;
+
+/// In Mbit/s.
+pub(crate) fn mbit_per_s(bytes_per_s: f64) -> f64 {
+    bytes_per_s * 8.0 / 1e6
+}

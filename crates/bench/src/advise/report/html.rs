@@ -1,0 +1,100 @@
+//! The advice as one HTML file, in the look of the other reports: no script, no font, no address outside.
+//!
+//! Invariants: every text goes through [`Text`]; a drawing's figures are in a table, too.
+
+use std::fmt::Write;
+
+use super::{Advice, border_text, cpu_text, heat_map, how_text, paste, scatter};
+use crate::report::html::escape::Text;
+use crate::report::number::short;
+
+/// The whole file.
+pub(super) fn html(advice: &Advice<'_>) -> String {
+    let findings = advice.findings;
+    let mut html = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>Advice about compression</title>\n\
+         <style>\n{}</style>\n</head>\n<body>\n<main class=\"page\">\n<header>\n\
+         <p class=\"kicker\">wirepress advise, {}</p>\n<h1>What compression would do here</h1>\n\
+         <p class=\"question\">{}</p>\n<p class=\"byline\">Link: {}.</p>\n</header>\n",
+        include_str!("../../report/html/style.css"),
+        Text(&findings.server.to_string()),
+        Text(&advice.sentence()),
+        Text(&advice.link()),
+    );
+    // A String takes everything.
+    writeln!(html, "<p>{}</p>", Text(&advice.how_sure())).ok();
+    if let Some(money) = advice.money() {
+        writeln!(html, "<p>{}</p>", Text(&money)).ok();
+    }
+    writeln!(
+        html,
+        "<section>\n<h2>Where it pays</h2>\n<p>{}</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Heat \
+         map\">\n{}</div>\n<details>\n<summary>As a table</summary>\n{}</details>\n</section>",
+        Text(&heat_map::caption(advice)),
+        heat_map::svg(advice),
+        heat_map::table(advice)
+    )
+    .ok();
+    if let Some(svg) = scatter::svg(advice) {
+        writeln!(
+            html,
+            "<section>\n<h2>What it gains and costs</h2>\n<p>On the sampled replies, with wirepress's codecs.</p>\n<div \
+             class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Chart\">\n{svg}</div>\n</section>"
+        )
+        .ok();
+    }
+    push_candidates(&mut html, advice);
+    html.push_str("<section>\n<h2>To paste</h2>\n");
+    for (title, lines) in paste::lines(advice) {
+        let lines: Vec<String> = lines.iter().map(|line| Text(line).to_string()).collect();
+        writeln!(
+            html,
+            "<h3>{}</h3>\n<div class=\"scroll\" tabindex=\"0\"><pre><code>{}</code></pre></div>",
+            Text(&title.replace('\n', " ")),
+            lines.join("\n")
+        )
+        .ok();
+    }
+    html.push_str("</section>\n<section>\n<h2>What must be known besides</h2>\n<ul>\n");
+    for note in &findings.notes {
+        writeln!(html, "<li>{}</li>", Text(note)).ok();
+    }
+    html + "</ul>\n</section>\n<footer>Made by wirepress advise. Beside this file: advice.json.</footer>\n</main>\n</body>\n</html>\n"
+}
+
+fn push_candidates(html: &mut String, advice: &Advice<'_>) {
+    html.push_str(
+        "<section>\n<h2>All candidates</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"All \
+         candidates\"><table><caption>Over this link</caption>\n<thead><tr><th scope=\"col\">candidate</th>",
+    );
+    for head in ["known by", "ratio", "CPU s per GB", "s a pass", "× none", "interval", "pays below"] {
+        write!(html, "<th scope=\"col\">{head}</th>").ok();
+    }
+    html.push_str("</tr></thead>\n<tbody>\n");
+    writeln!(
+        html,
+        "<tr><th scope=\"row\">none</th><td>timed</td><td>1.00</td><td>0</td><td>{}</td><td>1.00</td><td></td><td></td></tr>",
+        short(advice.findings.none_time_s)
+    )
+    .ok();
+    for one in &advice.findings.judged {
+        writeln!(
+            html,
+            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"ratio\">{:.2}</td>\
+             <td>{:.2}–{:.2}</td><td>{}</td></tr>",
+            Text(&one.candidate.to_string()),
+            how_text(one),
+            short(one.ratio),
+            cpu_text(one),
+            short(one.time_s),
+            one.change.value,
+            one.change.low,
+            one.change.high,
+            border_text(one.border),
+        )
+        .ok();
+    }
+    html.push_str("</tbody></table></div>\n</section>\n");
+}

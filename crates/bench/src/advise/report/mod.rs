@@ -1,0 +1,224 @@
+//! The advice as it is told: on the terminal, as JSON, and as an HTML file.
+//!
+//! ```text
+//!  Findings ─▶ Advice: choice, sentences ─▶ text │ html │ json
+//! ```
+//! Invariants: all three say the same, because the sentences are made here; what cannot be known is left out.
+//!
+//! Not here: what is chosen (`verdict`), the lines to paste (`paste`).
+
+mod heat_map;
+mod html;
+mod json;
+mod paste;
+mod scatter;
+mod text;
+
+use std::io::Write;
+
+use anyhow::Context;
+
+use super::forecast::{Border, RATE_MAX, RATE_MIN, border};
+use super::link::{KnownLink, mbit_per_s};
+use super::verdict::{Choice, Judged, choose};
+use super::{Findings, Options, Prices};
+use crate::report::number::{DASH, counted, grouped, percent, short};
+
+/// What is told.
+struct Advice<'a> {
+    findings: &'a Findings,
+    choice: Choice,
+    /// What is chosen, or, if nothing is, what comes nearest.
+    subject: &'a Judged,
+    prices: Prices,
+}
+
+/// Prints the advice, and writes the files.
+///
+/// # Errors
+/// Standard output or the disk takes nothing.
+pub(super) fn write(findings: &Findings, options: &Options) -> anyhow::Result<()> {
+    let choice = choose(&findings.judged);
+    let nearest = || findings.judged.iter().min_by(|a, b| a.change.value.total_cmp(&b.change.value));
+    let subject = match choice {
+        Choice::Use(place) => findings.judged.get(place),
+        Choice::Leave => nearest(),
+    };
+    let subject = subject.context("there is no candidate")?;
+    let advice = Advice { findings, choice, subject, prices: options.prices };
+    let json = json::json(&advice);
+    let mut out = std::io::stdout().lock();
+    if options.json {
+        writeln!(out, "{json}")?;
+    } else {
+        write!(out, "{}", text::text(&advice))?;
+    }
+    if let Some(folder) = &options.out {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        for (name, content) in [("advice.html", html::html(&advice)), ("advice.json", json)] {
+            let path = folder.join(name);
+            std::fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
+            if !options.json {
+                writeln!(out, "Written: {}", path.display())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Advice<'_> {
+    /// The verdict.
+    fn sentence(&self) -> String {
+        let one = self.subject;
+        let change = format!(
+            "{:.2}x the time without compression ({:.2} to {:.2})",
+            one.change.value, one.change.low, one.change.high
+        );
+        let where_it_flips = self.where_it_flips();
+        match self.choice {
+            Choice::Use(_) => format!(
+                "Use {}, packed by {}, between server and app: the workload takes {change}. {where_it_flips}",
+                one.candidate.setting(),
+                one.candidate.who(),
+            ),
+            Choice::Leave => format!(
+                "Leave compression off: nothing surely makes this workload 5 % faster over this link. The best, {} \
+                 packed by {}, takes {change}. {where_it_flips}",
+                one.candidate.setting(),
+                one.candidate.who(),
+            ),
+        }
+    }
+
+    /// Where the subject stops paying.
+    fn where_it_flips(&self) -> String {
+        let round_trip = milliseconds(self.findings.link.shape.round_trip_s);
+        match self.subject.border {
+            Border::Always => format!(
+                "At a round trip of {round_trip} that is no slower than none at any rate up to 100 Gbit/s."
+            ),
+            Border::Never => format!("At a round trip of {round_trip} it is slower than none at any rate."),
+            Border::Below(rate) => {
+                format!(
+                    "At a round trip of {round_trip} it pays below {}, and costs time above.",
+                    rate_text(rate)
+                )
+            }
+        }
+    }
+
+    /// How sure that is.
+    fn how_sure(&self) -> String {
+        let findings = self.findings;
+        let how = if self.subject.is_measured {
+            "the candidate itself was timed on the server, and only the link is computed"
+        } else {
+            "the candidate was computed from the rates of its codec on sampled replies"
+        };
+        format!(
+            "{} timed ({}, {} per compression), {} of replies sampled; {how}. The interval holds the spread of these times \
+             and the model's own error; `wirepress bench advisor-score` says how often the model is right.",
+            counted(findings.statements * findings.passes, "exchange"),
+            counted(findings.statements, "statement"),
+            counted_passes(findings.passes),
+            bytes(findings.sampled_bytes as f64),
+        )
+    }
+
+    /// What is left of the money, if prices are known.
+    fn money(&self) -> Option<String> {
+        let gb = self.prices.gb_per_month?;
+        let crossing = gb / self.subject.ratio;
+        let mut text = format!("{} GB a month become {} GB on the link", short(gb), short(crossing));
+        let saved = self.prices.per_gb.map(|price| (gb - crossing) * price);
+        let hours = self.subject.cpu_s_per_gb.map(|seconds| gb * seconds / 3600.0);
+        let spent = self.prices.per_core_hour.zip(hours).map(|(price, hours)| price * hours);
+        if let Some(saved) = saved {
+            text.push_str(&format!(": {} less for traffic", short(saved)));
+        }
+        if let Some(hours) = hours {
+            text.push_str(&format!("; packing and unpacking take {} core hours", short(hours)));
+        }
+        if let Some(spent) = spent {
+            text.push_str(&format!(", which cost {}", short(spent)));
+        }
+        if let Some((saved, spent)) = saved.zip(spent) {
+            text.push_str(&format!("; {} remain", short(saved - spent)));
+        }
+        Some(text + ".")
+    }
+
+    /// The link that is spoken of.
+    fn link(&self) -> String {
+        let of = link_text(&self.findings.link);
+        if self.findings.link.is_assumed {
+            format!("{of}, assumed; to this server it is {}", link_text(&self.findings.measured_link))
+        } else {
+            format!("{of}, measured")
+        }
+    }
+
+    /// The break-even line: round trips and the borders of the subject there.
+    fn borders(&self, round_trips_s: &[f64]) -> Vec<(f64, Border)> {
+        round_trips_s
+            .iter()
+            .map(|round_trip_s| {
+                (*round_trip_s, border(&self.subject.way, &self.findings.none_way, *round_trip_s))
+            })
+            .collect()
+    }
+}
+
+/// Round trips of the break-even line in tables: a rack, a region, a country, an ocean.
+const ROUND_TRIPS_S: [f64; 6] = [0.1e-3, 0.4e-3, 1.4e-3, 5e-3, 20e-3, 80e-3];
+
+fn counted_passes(passes: usize) -> String {
+    format!("{} pass{}", grouped(passes as u64), if passes == 1 { "" } else { "es" })
+}
+
+/// `812 Mbit/s`.
+fn rate_text(bytes_per_s: f64) -> String {
+    let mbit = mbit_per_s(bytes_per_s);
+    if mbit >= 1000.0 { format!("{} Gbit/s", short(mbit / 1e3)) } else { format!("{} Mbit/s", short(mbit)) }
+}
+
+fn border_text(border: Border) -> String {
+    match border {
+        Border::Always => format!("above {}", rate_text(RATE_MAX)),
+        Border::Never => format!("below {}", rate_text(RATE_MIN)),
+        Border::Below(rate) => rate_text(rate),
+    }
+}
+
+fn link_text(link: &KnownLink) -> String {
+    let at_least = if link.is_at_least { "at least " } else { "" };
+    format!(
+        "{at_least}{}, round trip {}",
+        rate_text(link.shape.rate_bytes_per_s),
+        milliseconds(link.shape.round_trip_s)
+    )
+}
+
+fn milliseconds(seconds: f64) -> String {
+    format!("{} ms", short(seconds * 1e3))
+}
+
+fn bytes(count: f64) -> String {
+    if count >= 1e6 { format!("{} MB", short(count / 1e6)) } else { format!("{} kB", short(count / 1e3)) }
+}
+
+/// Seconds of CPU, if they are known.
+fn cpu_text(judged: &Judged) -> String {
+    judged.cpu_s_per_gb.map_or_else(|| DASH.to_owned(), short)
+}
+
+fn how_text(judged: &Judged) -> &'static str {
+    if judged.is_measured { "timed" } else { "computed" }
+}
+
+/// `-42 %`.
+fn percent_change(change: f64) -> String {
+    let sign = if change < 1.0 { "-" } else { "+" };
+    format!("{sign}{}", percent((change - 1.0).abs()))
+}

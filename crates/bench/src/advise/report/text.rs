@@ -1,0 +1,117 @@
+//! The advice on a terminal.
+//!
+//! Invariants: no line but one to paste is wider than [`WIDTH`].
+
+use std::fmt::Write;
+
+use super::{Advice, ROUND_TRIPS_S, border_text, cpu_text, how_text, milliseconds, paste, percent_change};
+use crate::report::number::{duration, short};
+
+/// All of it.
+pub(super) fn text(advice: &Advice<'_>) -> String {
+    let findings = advice.findings;
+    let mut text = String::new();
+    push_wrapped(&mut text, &advice.sentence(), "");
+    text.push('\n');
+    push_wrapped(&mut text, &format!("Link: {}.", advice.link()), "");
+    push_wrapped(&mut text, &format!("How sure: {}", advice.how_sure()), "");
+    if let Some(money) = advice.money() {
+        push_wrapped(&mut text, &format!("Money: {money}"), "");
+    }
+    // A String takes everything.
+    writeln!(
+        text,
+        "\n  {:<20} {:<9} {:>7} {:>12} {:>9} {:>8} {:>7}   {:<13} {:>14}",
+        "candidate",
+        "known by",
+        "ratio",
+        "CPU s per GB",
+        "s a pass",
+        "x none",
+        "change",
+        "interval",
+        "pays below"
+    )
+    .ok();
+    writeln!(
+        text,
+        "  {:<20} {:<9} {:>7} {:>12} {:>9} {:>8}",
+        "none",
+        "timed",
+        "1.00",
+        "0",
+        short(findings.none_time_s),
+        "1.00"
+    )
+    .ok();
+    for one in &findings.judged {
+        writeln!(
+            text,
+            "  {:<20} {:<9} {:>7} {:>12} {:>9} {:>8.2} {:>7}   {:<13} {:>14}",
+            one.candidate.to_string(),
+            how_text(one),
+            short(one.ratio),
+            cpu_text(one),
+            short(one.time_s),
+            one.change.value,
+            percent_change(one.change.value),
+            format!("{:.2}–{:.2}", one.change.low, one.change.high),
+            border_text(one.border),
+        )
+        .ok();
+    }
+    writeln!(text, "\nWhere {} breaks even:", advice.subject.candidate).ok();
+    for (round_trip_s, border) in advice.borders(&ROUND_TRIPS_S) {
+        writeln!(text, "  round trip {:>8}   {:>14}", milliseconds(round_trip_s), border_text(border)).ok();
+    }
+    text.push('\n');
+    for note in &findings.notes {
+        push_wrapped(&mut text, note, "");
+    }
+    for (title, lines) in paste::lines(advice) {
+        writeln!(text, "\n{title}").ok();
+        for line in lines {
+            writeln!(text, "    {line}").ok();
+        }
+    }
+    writeln!(text, "\nTook {}.", duration(findings.took.as_secs_f64())).ok();
+    text
+}
+
+/// Appends a paragraph.
+fn push_wrapped(text: &mut String, paragraph: &str, indent: &str) {
+    let mut width = 0;
+    for word in paragraph.split(' ') {
+        let len = word.chars().count();
+        if width > 0 && width + 1 + len > WIDTH {
+            text.push('\n');
+            width = 0;
+        }
+        if width == 0 {
+            text.push_str(indent);
+            width = indent.len();
+        } else {
+            text.push(' ');
+            width += 1;
+        }
+        text.push_str(word);
+        width += len;
+    }
+    text.push('\n');
+}
+
+/// As in the other reports.
+const WIDTH: usize = 120;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paragraphs_are_broken_between_words() {
+        let mut text = String::new();
+        push_wrapped(&mut text, &"word ".repeat(100), "");
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+        assert!(text.lines().count() > 3);
+    }
+}

@@ -1,0 +1,308 @@
+//! What is known of a workload: its exchanges, their times under each compression, and samples of their bytes.
+//!
+//! ```text
+//!  statements ─▶ one pass uncompressed that keeps frames   ─▶ Samples
+//!             └▶ rounds: none, zlib, zstd 1, …, none, …    ─▶ Pass times per statement and compression
+//! ```
+//! Compressions alternate, so that a server that is slow for a while is slow for all of them.
+//!
+//! Invariants: memory is bounded, whatever the replies are; every frame of the workload is in the samples with the same
+//! probability, and which ones are depends on the seed alone; the time-box is kept but for one statement.
+//!
+//! Not here: which statements may be run (`statements`), what it means (`forecast`).
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use lab::generate::Sequence;
+use lab::link::Address;
+
+use super::statements::Statement;
+use crate::client::{Account, Client, ClientFault, Compression, Stop};
+use crate::stats::{Estimate, median, median_interval};
+
+/// Where statements are run.
+pub(crate) struct Source<'a> {
+    /// The server, or what stands before it.
+    pub(crate) address: &'a Address,
+    /// Who we are.
+    pub(crate) account: &'a Account,
+    /// Statements may write: the session is left as it is.
+    pub(crate) allow_writes: bool,
+    /// The wish to stop.
+    pub(crate) stop: &'a Stop,
+}
+
+impl Source<'_> {
+    /// Logs in; the session can then write nothing, unless that is allowed.
+    pub(crate) fn connect(&self, compression: Compression) -> Result<Client, ClientFault> {
+        let mut client = Client::connect(self.address, self.account, compression, self.stop)?;
+        if !self.allow_writes {
+            client.query("set session transaction read only")?;
+        }
+        Ok(client)
+    }
+}
+
+/// One query and its reply, as they are without compression.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Exchange {
+    /// Bytes of the query's packet.
+    pub(crate) request_bytes: f64,
+    /// Bytes of the reply's packets.
+    pub(crate) plain_bytes: f64,
+    /// Rows of the reply.
+    pub(crate) rows: u64,
+    /// From the query to the reply's first packet, s; the median.
+    pub(crate) first_s: f64,
+}
+
+/// A workload under one compression: medians over its passes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Timed {
+    /// Of each exchange, from the query to the last byte, s.
+    pub(crate) exchanges_s: Vec<f64>,
+    /// Of all of them, with its interval.
+    pub(crate) pass_s: Estimate,
+    /// Reply bytes that came through the socket, of each exchange.
+    pub(crate) packed_bytes: Vec<f64>,
+    /// Passes that were timed.
+    pub(crate) passes: usize,
+}
+
+/// Frames of replies, as a proxy makes them: packets until there are [`FRAME_BYTES`], or until the reply ends.
+#[derive(Debug)]
+pub(crate) struct Samples {
+    /// At most [`FRAMES_KEPT`].
+    pub(crate) frames: Vec<Vec<u8>>,
+    /// How many there were.
+    pub(crate) seen: u64,
+    filling: Vec<u8>,
+    sequence: Sequence,
+}
+
+impl Samples {
+    /// None yet.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { frames: Vec::new(), seen: 0, filling: Vec::new(), sequence: Sequence::new(seed, 0) }
+    }
+
+    /// A packet of a reply.
+    fn packet(&mut self, payload: &[u8]) {
+        if !self.filling.is_empty() && self.filling.len() + payload.len() > FRAME_BYTES {
+            self.end_frame();
+        }
+        // A larger packet is a frame by itself, of which the beginning is kept.
+        let kept = payload.get(..payload.len().min(PACKET_KEPT_BYTES)).unwrap_or_default();
+        wire::packet::split(kept, 0, &mut self.filling);
+    }
+
+    /// What has been collected is a frame.
+    fn end_frame(&mut self) {
+        if self.filling.is_empty() {
+            return;
+        }
+        self.seen += 1;
+        if self.frames.len() < FRAMES_KEPT {
+            self.frames.push(std::mem::take(&mut self.filling));
+            return;
+        }
+        // Vitter's algorithm R: the n-th frame takes a place with probability kept/n.
+        let place = self.sequence.below(u32::try_from(self.seen).unwrap_or(u32::MAX));
+        if let Some(frame) = self.frames.get_mut(place as usize) {
+            std::mem::swap(frame, &mut self.filling);
+        }
+        self.filling.clear();
+    }
+
+    /// Bytes that are kept.
+    pub(crate) fn bytes(&self) -> usize {
+        self.frames.iter().map(Vec::len).sum()
+    }
+}
+
+/// Runs the statements once, uncompressed, and keeps samples: what the later times begin from is warm.
+///
+/// # Errors
+/// A login or statement fails; the workload takes longer than [`PASS_MAX`].
+pub(crate) fn sample(
+    source: &Source<'_>,
+    statements: &[Statement],
+    seed: u64,
+) -> anyhow::Result<(Vec<Exchange>, Samples)> {
+    let mut client = source.connect(Compression::NONE).context("cannot log in")?;
+    let mut samples = Samples::new(seed);
+    let mut exchanges = Vec::with_capacity(statements.len());
+    let start = Instant::now();
+    for statement in statements {
+        let sent_at = Instant::now();
+        let mut first = None;
+        let scan = client
+            .query_payloads(&statement.sql, |payload, _| {
+                first.get_or_insert_with(|| sent_at.elapsed());
+                samples.packet(payload);
+            })
+            .with_context(|| failed(statement))?;
+        samples.end_frame();
+        exchanges.push(Exchange {
+            request_bytes: f64_of(statement.sql.len() as u64) + PACKET_OVERHEAD_BYTES,
+            plain_bytes: f64_of(scan.plain_bytes),
+            rows: scan.rows,
+            first_s: first.unwrap_or_default().as_secs_f64(),
+        });
+        if start.elapsed() > PASS_MAX {
+            bail!(
+                "the query file takes more than {} s to line {} alone, and it must be run {} times and more; give it \
+                 fewer statements, or a LIMIT",
+                PASS_MAX.as_secs(),
+                statement.line,
+                ROUNDS_MIN + 1
+            );
+        }
+    }
+    client.quit();
+    Ok((exchanges, samples))
+}
+
+/// Runs the statements under each compression in turn, until the time is up, but [`ROUNDS_MIN`] times at least.
+///
+/// Shape: one entry per compression, none where the server does not offer it.
+///
+/// # Errors
+/// A login or statement fails.
+pub(crate) fn time(
+    sources: &[(&Source<'_>, Compression)],
+    statements: &[Statement],
+    time: Duration,
+    mut told: impl FnMut(usize),
+) -> anyhow::Result<Vec<Option<Timed>>> {
+    let mut clients = Vec::with_capacity(sources.len());
+    for (source, compression) in sources {
+        clients.push(match source.connect(*compression) {
+            Ok(client) => Some((client, Times::new(statements.len()))),
+            Err(ClientFault::CompressionNotOffered { .. }) => None,
+            Err(fault) => return Err(fault).context("cannot log in"),
+        });
+    }
+    let start = Instant::now();
+    let mut rounds = 0;
+    while rounds < ROUNDS_MIN || (start.elapsed() < time && rounds < ROUNDS_MAX) {
+        // Each round begins with another one: what a pass finds in caches is not always from the same neighbour.
+        for index in 0..clients.len() {
+            let place = (index + rounds) % clients.len();
+            if let Some(Some((client, times))) = clients.get_mut(place) {
+                times.pass(client, statements)?;
+            }
+        }
+        rounds += 1;
+        told(rounds);
+    }
+    Ok(clients
+        .into_iter()
+        .map(|client| {
+            let (client, times) = client?;
+            client.quit();
+            times.timed()
+        })
+        .collect())
+}
+
+/// Of one compression.
+struct Times {
+    exchanges_s: Vec<Vec<f64>>,
+    packed_bytes: Vec<f64>,
+    passes_s: Vec<f64>,
+}
+
+impl Times {
+    fn new(statements: usize) -> Self {
+        Self {
+            exchanges_s: vec![Vec::new(); statements],
+            packed_bytes: vec![0.0; statements],
+            passes_s: Vec::new(),
+        }
+    }
+
+    fn pass(&mut self, client: &mut Client, statements: &[Statement]) -> anyhow::Result<()> {
+        let mut pass_s = 0.0;
+        for ((statement, times), packed) in
+            statements.iter().zip(&mut self.exchanges_s).zip(&mut self.packed_bytes)
+        {
+            let start = Instant::now();
+            let scan = client.query(&statement.sql).with_context(|| failed(statement))?;
+            let time = start.elapsed().as_secs_f64();
+            times.push(time);
+            *packed = f64_of(scan.packed_bytes);
+            pass_s += time;
+        }
+        self.passes_s.push(pass_s);
+        Ok(())
+    }
+
+    fn timed(self) -> Option<Timed> {
+        Some(Timed {
+            exchanges_s: self.exchanges_s.iter().filter_map(|times| median(times)).collect(),
+            pass_s: median_interval(&self.passes_s)?,
+            packed_bytes: self.packed_bytes,
+            passes: self.passes_s.len(),
+        })
+    }
+}
+
+fn failed(statement: &Statement) -> String {
+    format!("line {} of the query file failed: {}", statement.line, statement.short())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "bytes of a workload are far below 2^53")]
+fn f64_of(number: u64) -> f64 {
+    number as f64
+}
+
+/// Frames of several packets are closed at this length by the proxy (`docs/adr/0006-frame-size.md`).
+pub(crate) const FRAME_BYTES: usize = 128 << 10;
+/// 16 MiB at most, of ordinary frames.
+const FRAMES_KEPT: usize = 128;
+/// Of one large packet: as much as a large frame tells about a codec.
+const PACKET_KEPT_BYTES: usize = 1 << 20;
+/// Header and command byte.
+const PACKET_OVERHEAD_BYTES: f64 = 5.0;
+/// One pass must be this short, so that enough of them fit into two minutes.
+const PASS_MAX: Duration = Duration::from_secs(6);
+/// Fewer have no interval worth the name.
+pub(crate) const ROUNDS_MIN: usize = 3;
+/// More tell nothing new.
+const ROUNDS_MAX: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_ends_before_a_packet_that_does_not_fit_and_with_its_reply() {
+        let mut samples = Samples::new(1);
+        for _ in 0..5 {
+            samples.packet(&vec![1; FRAME_BYTES / 2 - 100]);
+        }
+        samples.end_frame();
+        samples.end_frame();
+        let lens: Vec<usize> = samples.frames.iter().map(Vec::len).collect();
+        let packet = FRAME_BYTES / 2 - 96;
+        assert_eq!(lens, [2 * packet, 2 * packet, packet]);
+    }
+
+    #[test]
+    fn memory_is_bounded_and_late_frames_are_kept_as_well_as_early_ones() {
+        let mut samples = Samples::new(1);
+        for number in 0..20_000u32 {
+            samples.packet(&number.to_le_bytes());
+            samples.end_frame();
+        }
+        assert_eq!((samples.frames.len(), samples.seen), (FRAMES_KEPT, 20_000));
+        let late = samples
+            .frames
+            .iter()
+            .filter(|frame| u32::from_le_bytes([frame[4], frame[5], frame[6], frame[7]]) >= 10_000);
+        // Half of 128, six standard deviations are 34.
+        assert!(late.count().abs_diff(64) < 34);
+    }
+}
