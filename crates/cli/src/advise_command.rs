@@ -20,5 +20,6 @@ pub(crate) fn run(args: AdviseArgs) -> anyhow::Result<()> {
     };
     let AdviseArgs { query_file, allow_writes, assume_link, seconds, out, json, seed, .. } = args;
     let time = Duration::from_secs(seconds);
-    advise::run(&Options { server, query_file, allow_writes, assume_link, time, seed, prices, out, json })
+    let options = Options { server, query_file, allow_writes, assume_link, time, seed, prices, out, json };
+    advise::run(&options, &mut std::io::stdout())
 }

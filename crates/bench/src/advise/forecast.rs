@@ -48,19 +48,21 @@ struct Load {
 }
 
 impl Way {
-    /// From times that were measured under the candidate, over the link `over`.
+    /// From times that were measured under the candidate, over the link `over`. When the first packet comes is taken
+    /// from `none`: a candidate's own comes only when its frame has crossed the link and is unpacked.
     pub(crate) fn measured(
         exchanges: &[Exchange],
+        none: &Timed,
         timed: &Timed,
         candidate: &Candidate,
         over: &LinkShape,
     ) -> Self {
-        let loads = exchanges.iter().zip(&timed.exchanges_s).zip(&timed.packed_bytes);
-        let loads = loads.map(|((exchange, time_s), packed_bytes)| {
+        let loads = exchanges.iter().zip(&none.firsts_s).zip(&timed.exchanges_s).zip(&timed.packed_bytes);
+        let loads = loads.map(|(((exchange, first_s), time_s), packed_bytes)| {
             let frames = (exchange.plain_bytes / candidate.frame_bytes()).max(1.0);
             let transit_s = over.round_trip_s + exchange.request_bytes / over.rate_bytes_per_s;
             let all_s = (time_s - transit_s).max(0.0);
-            let first_s = (exchange.first_s - transit_s).clamp(0.0, all_s);
+            let first_s = (first_s - transit_s).clamp(0.0, all_s);
             Load {
                 request_bytes: exchange.request_bytes,
                 packed_bytes: *packed_bytes,
@@ -133,7 +135,7 @@ impl Way {
     }
 
     /// Half of the interval of the time over a link, in terms of the time.
-    fn uncertainty(&self, link: &LinkShape) -> f64 {
+    pub(crate) fn uncertainty(&self, link: &LinkShape) -> f64 {
         let width =
             self.time_with(link, 1.0 + self.spread) - self.time_with(link, (1.0 - self.spread).max(0.0));
         let time = self.time_s(link);
@@ -232,13 +234,19 @@ mod tests {
     };
 
     fn exchange(plain_bytes: f64) -> Exchange {
-        Exchange { request_bytes: 0.0, plain_bytes, rows: 1, first_s: 0.0 }
+        Exchange { request_bytes: 0.0, plain_bytes, rows: 1 }
     }
 
     fn way(plain_bytes: f64, packed_bytes: f64, time_s: f64, candidate: &Candidate) -> Way {
         let pass_s = Estimate { value: time_s, low: time_s, high: time_s, confidence: 0.95 };
-        let timed = Timed { exchanges_s: vec![time_s], pass_s, packed_bytes: vec![packed_bytes], passes: 9 };
-        Way::measured(&[exchange(plain_bytes)], &timed, candidate, &NO_LINK)
+        let timed = Timed {
+            exchanges_s: vec![time_s],
+            firsts_s: vec![0.0],
+            pass_s,
+            packed_bytes: vec![packed_bytes],
+            passes: 9,
+        };
+        Way::measured(&[exchange(plain_bytes)], &timed, &timed, candidate, &NO_LINK)
     }
 
     fn link(mbit_per_s: f64, round_trip_ms: f64) -> LinkShape {
@@ -284,8 +292,14 @@ mod tests {
     fn a_link_that_was_in_the_way_is_taken_off() {
         // Of one frame: 10 ms measured over 10 Mbit/s, 2 ms, of which the link's are 8 + 2.
         let pass_s = Estimate { value: 0.012, low: 0.012, high: 0.012, confidence: 0.95 };
-        let timed = Timed { exchanges_s: vec![0.012], pass_s, packed_bytes: vec![1e4], passes: 9 };
-        let way = Way::measured(&[exchange(1e4)], &timed, &Candidate::NONE, &link(10.0, 2.0));
+        let timed = Timed {
+            exchanges_s: vec![0.012],
+            firsts_s: vec![0.0],
+            pass_s,
+            packed_bytes: vec![1e4],
+            passes: 9,
+        };
+        let way = Way::measured(&[exchange(1e4)], &timed, &timed, &Candidate::NONE, &link(10.0, 2.0));
         is_near(way.time_s(&NO_LINK), 0.002);
         // And what was measured over a link is forecast for it.
         is_near(way.time_s(&link(10.0, 2.0)), 0.012);

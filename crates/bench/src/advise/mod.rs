@@ -19,6 +19,7 @@ mod statements;
 mod traffic;
 mod verdict;
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -28,7 +29,7 @@ use lab::link::{Address, Link};
 pub use score::{ScoreOptions, run as score};
 
 use self::candidate::{COMPRESSIONS, Candidate, CodecRates, Packer, codec_rates};
-use self::forecast::{LinkShape, Way};
+use self::forecast::Way;
 use self::link::KnownLink;
 use self::statements::Statement;
 use self::traffic::{Exchange, Samples, Source, Timed};
@@ -89,11 +90,11 @@ struct Findings {
     notes: Vec<String>,
 }
 
-/// Measures, and prints the advice.
+/// Measures, and writes the advice to `told` and into the folder, if one is wished.
 ///
 /// # Errors
 /// A file that cannot be read or that may write, a server that cannot be used, too little to judge from.
-pub fn run(options: &Options) -> anyhow::Result<()> {
+pub fn run(options: &Options, told: &mut dyn Write) -> anyhow::Result<()> {
     let text = std::fs::read_to_string(&options.query_file)
         .with_context(|| format!("cannot read the query file {}", options.query_file.display()))?;
     let statements = statements::read(&text, options.allow_writes)
@@ -104,12 +105,12 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     if stop.is_wished() {
         bail!("interrupted; nothing was made on the server");
     }
-    report::write(&findings?, options)
+    report::write(&findings?, options, told)
 }
 
 fn measure(options: &Options, statements: &[Statement], stop: &Stop) -> anyhow::Result<Findings> {
     let start = Instant::now();
-    let mut progress = Progress::new("advise", 0);
+    let progress = Progress::new("advise", 0);
     let source = Source {
         address: &options.server.address,
         account: &options.server.account,
@@ -125,21 +126,20 @@ fn measure(options: &Options, statements: &[Statement], stop: &Stop) -> anyhow::
         .chain(COMPRESSIONS)
         .map(|compression| (&source, compression))
         .collect();
-    let mut timed = traffic::time(&sources, statements, options.time, |round| {
-        progress.step(format!("round {round}"));
-    })?
-    .into_iter();
+    let mut timed = traffic::time(&sources, statements, options.time)?.into_iter();
     let Some(none) = timed.next().flatten() else { bail!("the statements could not be timed") };
-    let wants = verdict::wants(&exchanges, &samples, &none);
-    if !wants.is_empty() {
-        bail!("no verdict, there is too little to judge from: {}", wants.join("; "));
-    }
     progress.part("packing the samples");
     let timed: Vec<(Compression, Option<Timed>)> = COMPRESSIONS.into_iter().zip(timed).collect();
     let rates = rates(&samples)?;
     let link = options.assume_link.as_ref().map_or(measured_link, KnownLink::assumed);
-    let (none_way, entrants) = ways(&exchanges, &none, &timed, &rates, &measured_link.shape);
-    let is_beside = is_loopback(source.address);
+    let is_beside = link::is_loopback(source.address);
+    // Who advises about another link speaks of other machines, too.
+    let cores = (is_beside && !link.is_assumed).then(cores);
+    let (none_way, entrants) = ways(&exchanges, &none, &timed, &rates, &measured_link, cores);
+    let wants = verdict::wants(&exchanges, &samples, &none, none_way.uncertainty(&link.shape));
+    if !wants.is_empty() {
+        bail!("no verdict, there is too little to judge from: {}", wants.join("; "));
+    }
     let judged = entrants.into_iter().map(|entrant| judge(entrant, &none_way, &link.shape)).collect();
     Ok(Findings {
         server: options.server.address.clone(),
@@ -169,22 +169,28 @@ fn ways(
     none: &Timed,
     timed: &[(Compression, Option<Timed>)],
     rates: &[CodecRates],
-    over: &LinkShape,
+    over: &KnownLink,
+    cores: Option<f64>,
 ) -> (Way, Vec<Entrant>) {
-    let mut none_way = Way::measured(exchanges, none, &Candidate::NONE, over);
+    let measured =
+        |timed: &Timed, candidate: &Candidate| Way::measured(exchanges, none, timed, candidate, &over.shape);
+    let mut none_way = measured(none, &Candidate::NONE);
     let mut entrants = Vec::new();
     for ((compression, timed), rates) in timed.iter().zip(rates) {
         let candidate = Candidate { packer: Packer::Server, compression: *compression };
         let Some(timed) = timed else { continue };
-        let way = Way::measured(exchanges, timed, &candidate, over);
-        none_way = none_way.no_slower_than(&way);
+        let way = measured(timed, &candidate);
+        // Packing makes no source faster: what looks like it is the link, which less had to cross.
+        if !over.is_at_least {
+            none_way = none_way.no_slower_than(&way);
+        }
         // A server's zstd is the same code; its zlib is not.
         let rates = (compression.algorithm == codec::Algorithm::Zstd).then_some(*rates);
         entrants.push(Entrant { candidate, way, is_measured: true, rates });
     }
     for ((compression, _), rates) in timed.iter().zip(rates) {
         let candidate = Candidate { packer: Packer::Wirepress, compression: *compression };
-        let way = Way::computed(&none_way, exchanges, rates, &candidate, None);
+        let way = Way::computed(&none_way, exchanges, rates, &candidate, cores);
         entrants.push(Entrant { candidate, way, is_measured: false, rates: Some(*rates) });
     }
     (none_way, entrants)
@@ -238,9 +244,7 @@ fn notes(
     notes
 }
 
-fn is_loopback(address: &Address) -> bool {
-    match address {
-        Address::Unix(_) => true,
-        Address::Tcp(name) => ["127.", "localhost:", "[::1]"].iter().any(|local| name.starts_with(local)),
-    }
+/// Of this machine, as far as this process may use them.
+pub(crate) fn cores() -> f64 {
+    std::thread::available_parallelism().map_or(1.0, |count| crate::stats::f64_of(count.get()))
 }

@@ -53,8 +53,6 @@ pub(crate) struct Exchange {
     pub(crate) plain_bytes: f64,
     /// Rows of the reply.
     pub(crate) rows: u64,
-    /// From the query to the reply's first packet, s; the median.
-    pub(crate) first_s: f64,
 }
 
 /// A workload under one compression: medians over its passes.
@@ -62,6 +60,8 @@ pub(crate) struct Exchange {
 pub(crate) struct Timed {
     /// Of each exchange, from the query to the last byte, s.
     pub(crate) exchanges_s: Vec<f64>,
+    /// Of each exchange, from the query to the reply's first packet, s.
+    pub(crate) firsts_s: Vec<f64>,
     /// Of all of them, with its interval.
     pub(crate) pass_s: Estimate,
     /// Reply bytes that came through the socket, of each exchange.
@@ -135,20 +135,14 @@ pub(crate) fn sample(
     let mut exchanges = Vec::with_capacity(statements.len());
     let start = Instant::now();
     for statement in statements {
-        let sent_at = Instant::now();
-        let mut first = None;
         let scan = client
-            .query_payloads(&statement.sql, |payload, _| {
-                first.get_or_insert_with(|| sent_at.elapsed());
-                samples.packet(payload);
-            })
+            .query_payloads(&statement.sql, |payload, _| samples.packet(payload))
             .with_context(|| failed(statement))?;
         samples.end_frame();
         exchanges.push(Exchange {
             request_bytes: f64_of(statement.sql.len() as u64) + PACKET_OVERHEAD_BYTES,
             plain_bytes: f64_of(scan.plain_bytes),
             rows: scan.rows,
-            first_s: first.unwrap_or_default().as_secs_f64(),
         });
         if start.elapsed() > PASS_MAX {
             bail!(
@@ -174,7 +168,6 @@ pub(crate) fn time(
     sources: &[(&Source<'_>, Compression)],
     statements: &[Statement],
     time: Duration,
-    mut told: impl FnMut(usize),
 ) -> anyhow::Result<Vec<Option<Timed>>> {
     let mut clients = Vec::with_capacity(sources.len());
     for (source, compression) in sources {
@@ -195,7 +188,6 @@ pub(crate) fn time(
             }
         }
         rounds += 1;
-        told(rounds);
     }
     Ok(clients
         .into_iter()
@@ -210,6 +202,7 @@ pub(crate) fn time(
 /// Of one compression.
 struct Times {
     exchanges_s: Vec<Vec<f64>>,
+    firsts_s: Vec<Vec<f64>>,
     packed_bytes: Vec<f64>,
     passes_s: Vec<f64>,
 }
@@ -218,6 +211,7 @@ impl Times {
     fn new(statements: usize) -> Self {
         Self {
             exchanges_s: vec![Vec::new(); statements],
+            firsts_s: vec![Vec::new(); statements],
             packed_bytes: vec![0.0; statements],
             passes_s: Vec::new(),
         }
@@ -225,13 +219,18 @@ impl Times {
 
     fn pass(&mut self, client: &mut Client, statements: &[Statement]) -> anyhow::Result<()> {
         let mut pass_s = 0.0;
-        for ((statement, times), packed) in
-            statements.iter().zip(&mut self.exchanges_s).zip(&mut self.packed_bytes)
-        {
+        let places = self.exchanges_s.iter_mut().zip(&mut self.firsts_s).zip(&mut self.packed_bytes);
+        for (statement, ((times, firsts), packed)) in statements.iter().zip(places) {
             let start = Instant::now();
-            let scan = client.query(&statement.sql).with_context(|| failed(statement))?;
+            let mut first = None;
+            let scan = client
+                .query_payloads(&statement.sql, |_, _| {
+                    first.get_or_insert_with(|| start.elapsed().as_secs_f64());
+                })
+                .with_context(|| failed(statement))?;
             let time = start.elapsed().as_secs_f64();
             times.push(time);
+            firsts.push(first.unwrap_or(time));
             *packed = f64_of(scan.packed_bytes);
             pass_s += time;
         }
@@ -242,6 +241,7 @@ impl Times {
     fn timed(self) -> Option<Timed> {
         Some(Timed {
             exchanges_s: self.exchanges_s.iter().filter_map(|times| median(times)).collect(),
+            firsts_s: self.firsts_s.iter().filter_map(|times| median(times)).collect(),
             pass_s: median_interval(&self.passes_s)?,
             packed_bytes: self.packed_bytes,
             passes: self.passes_s.len(),
@@ -267,7 +267,7 @@ const PACKET_KEPT_BYTES: usize = 1 << 20;
 /// Header and command byte.
 const PACKET_OVERHEAD_BYTES: f64 = 5.0;
 /// One pass must be this short, so that enough of them fit into two minutes.
-const PASS_MAX: Duration = Duration::from_secs(6);
+const PASS_MAX: Duration = Duration::from_secs(4);
 /// Fewer have no interval worth the name.
 pub(crate) const ROUNDS_MIN: usize = 3;
 /// More tell nothing new.

@@ -80,8 +80,9 @@ pub(crate) fn choose(judged: &[Judged]) -> Choice {
         .map_or(Choice::Leave, |(place, _)| Choice::Use(place))
 }
 
-/// What is missing for a verdict; empty if nothing is.
-pub(crate) fn wants(exchanges: &[Exchange], samples: &Samples, none: &Timed) -> Vec<String> {
+/// What is missing for a verdict; empty if nothing is. `spread` is half the interval of none's time over the link, in
+/// terms of it.
+pub(crate) fn wants(exchanges: &[Exchange], samples: &Samples, none: &Timed, spread: f64) -> Vec<String> {
     let mut wants = Vec::new();
     let timed = exchanges.len() * none.passes;
     if timed < EXCHANGES_MIN {
@@ -93,10 +94,9 @@ pub(crate) fn wants(exchanges: &[Exchange], samples: &Samples, none: &Timed) -> 
             samples.bytes()
         ));
     }
-    let spread = none.pass_s.relative_half_width();
     if spread > SPREAD_MAX {
         wants.push(format!(
-            "without compression the same statements differ by ± {:.0} % in time, at most ± {:.0} % is wanted: give it a \
+            "without compression the time over this link is known to ± {:.0} %, at most ± {:.0} % is wanted: give it a \
              quieter server or machine, or more time (--for)",
             spread * 100.0,
             SPREAD_MAX * 100.0
@@ -107,8 +107,8 @@ pub(crate) fn wants(exchanges: &[Exchange], samples: &Samples, none: &Timed) -> 
 
 /// Five percent is what people notice, and what the forecasts are held to.
 pub(crate) const GAIN_MIN: f64 = 0.05;
-/// Times that differ by less are the same: the model is not better.
-const TIE: f64 = 0.03;
+/// Times that differ by less are the same: the model is no better.
+const TIE: f64 = 0.05;
 /// Fewer exchanges have no interval worth the name.
 const EXCHANGES_MIN: usize = 5;
 /// A codec's first frame of 16 KiB says little about the rest.
@@ -126,18 +126,24 @@ mod tests {
 
     fn timed(time_s: f64, passes: usize) -> Timed {
         let pass_s = Estimate { value: time_s, low: time_s, high: time_s, confidence: 0.95 };
-        Timed { exchanges_s: vec![time_s], pass_s, packed_bytes: vec![1e6 / time_s], passes }
+        Timed {
+            exchanges_s: vec![time_s],
+            firsts_s: vec![0.0],
+            pass_s,
+            packed_bytes: vec![1e6 / time_s],
+            passes,
+        }
     }
 
     fn exchanges() -> Vec<Exchange> {
-        vec![Exchange { request_bytes: 10.0, plain_bytes: 1e6, rows: 1, first_s: 0.0 }]
+        vec![Exchange { request_bytes: 10.0, plain_bytes: 1e6, rows: 1 }]
     }
 
     fn judged(change: (f64, f64, f64), cpu_s_per_gb: Option<f64>) -> Judged {
         let link = LinkShape { rate_bytes_per_s: 1e6, round_trip_s: 0.0 };
         let compression = Compression { algorithm: Algorithm::Zstd, level: 3 };
         let candidate = Candidate { packer: Packer::Server, compression };
-        let way = Way::measured(&exchanges(), &timed(1.0, 9), &candidate, &link);
+        let way = Way::measured(&exchanges(), &timed(1.0, 9), &timed(1.0, 9), &candidate, &link);
         let (low, value, high) = change;
         Judged {
             candidate,
@@ -173,11 +179,10 @@ mod tests {
 
     #[test]
     fn too_little_is_told_with_what_would_be_enough() {
-        let few = wants(&exchanges(), &Samples::new(1), &timed(1.0, 3));
+        let few = wants(&exchanges(), &Samples::new(1), &timed(1.0, 3), 0.0);
         assert_eq!(few.len(), 2, "{few:?}");
         assert!(few[0].contains("3 exchanges") && few[1].contains("0 bytes"), "{few:?}");
-        let mut noisy = timed(1.0, 9);
-        noisy.pass_s.high = 2.0;
-        assert!(wants(&exchanges(), &Samples::new(1), &noisy).iter().any(|want| want.contains("± 50 %")));
+        let noisy = wants(&exchanges(), &Samples::new(1), &timed(1.0, 9), 0.5);
+        assert!(noisy.iter().any(|want| want.contains("± 50 %")), "{noisy:?}");
     }
 }

@@ -4,4 +4,5 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod advise;
 mod client;

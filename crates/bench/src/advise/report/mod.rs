@@ -37,7 +37,7 @@ struct Advice<'a> {
 ///
 /// # Errors
 /// Standard output or the disk takes nothing.
-pub(super) fn write(findings: &Findings, options: &Options) -> anyhow::Result<()> {
+pub(super) fn write(findings: &Findings, options: &Options, told: &mut dyn Write) -> anyhow::Result<()> {
     let choice = choose(&findings.judged);
     let nearest = || findings.judged.iter().min_by(|a, b| a.change.value.total_cmp(&b.change.value));
     let subject = match choice {
@@ -47,11 +47,10 @@ pub(super) fn write(findings: &Findings, options: &Options) -> anyhow::Result<()
     let subject = subject.context("there is no candidate")?;
     let advice = Advice { findings, choice, subject, prices: options.prices };
     let json = json::json(&advice);
-    let mut out = std::io::stdout().lock();
     if options.json {
-        writeln!(out, "{json}")?;
+        writeln!(told, "{json}")?;
     } else {
-        write!(out, "{}", text::text(&advice))?;
+        write!(told, "{}", text::text(&advice))?;
     }
     if let Some(folder) = &options.out {
         std::fs::create_dir_all(folder)
@@ -60,7 +59,7 @@ pub(super) fn write(findings: &Findings, options: &Options) -> anyhow::Result<()
             let path = folder.join(name);
             std::fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
             if !options.json {
-                writeln!(out, "Written: {}", path.display())?;
+                writeln!(told, "Written: {}", path.display())?;
             }
         }
     }

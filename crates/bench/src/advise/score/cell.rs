@@ -16,6 +16,7 @@ use lab::real::Kind;
 use super::calibrated;
 use super::data::Data;
 use crate::advise::candidate::{COMPRESSIONS, Candidate, Packer, codec_rates};
+use crate::advise::cores;
 use crate::advise::forecast::{Border, LinkShape, Way, border};
 use crate::advise::statements::Statement;
 use crate::advise::traffic::{self, Source, Timed};
@@ -94,15 +95,18 @@ impl<'a> Stage<'a> {
         let (exchanges, samples) = traffic::sample(&self.source(&address), &statements, self.seed)?;
         let is_measured = cell.candidate.packer == Packer::Server;
         let (none, candidate) = self.time(cell, Link::UNLIMITED, is_measured, time)?;
-        let none = Way::measured(&exchanges, &none, &Candidate::NONE, &self.unshaped);
+        let measured = |timed: &Timed, candidate: &Candidate| {
+            Way::measured(&exchanges, &none, timed, candidate, &self.unshaped)
+        };
+        let plain = measured(&none, &Candidate::NONE);
         let candidate = match candidate {
-            Some(timed) => Way::measured(&exchanges, &timed, &cell.candidate, &self.unshaped),
+            Some(timed) => measured(&timed, &cell.candidate),
             None => {
                 let rates = codec_rates(cell.candidate.compression, &samples.frames)?;
-                Way::computed(&none, &exchanges, &rates, &cell.candidate, Some(cores()))
+                Way::computed(&plain, &exchanges, &rates, &cell.candidate, Some(cores()))
             }
         };
-        Ok(Ways { none, candidate })
+        Ok(Ways { none: plain, candidate })
     }
 
     /// None and, if wished, the candidate, in turn over a link.
@@ -125,7 +129,7 @@ impl<'a> Stage<'a> {
         if with_candidate {
             sources.push((&packed, cell.candidate.compression));
         }
-        let mut timed = traffic::time(&sources, &cell.statements(), time, |_| {})?.into_iter();
+        let mut timed = traffic::time(&sources, &cell.statements(), time)?.into_iter();
         let none = timed.next().flatten().context("nothing was timed")?;
         Ok((none, timed.next().flatten()))
     }
@@ -216,12 +220,6 @@ fn log_uniform(sequence: &mut Sequence, low: f64, high: f64) -> f64 {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, far below 2^53")]
 fn whole(number: f64) -> u64 {
     number.round() as u64
-}
-
-/// What server, proxy, link and client share here.
-fn cores() -> f64 {
-    std::thread::available_parallelism()
-        .map_or(1.0, |count| f64::from(u32::try_from(count.get()).unwrap_or(1)))
 }
 
 /// 5 Mbit/s, bytes per second.
