@@ -146,6 +146,7 @@ impl Cell {
         let mut sequence = Sequence::new(stage.seed, u64::from(number) + 1);
         let wants_near = number % 5 < 2;
         let is_unshaped = number % 10 == 9;
+        let mut tries = 0;
         loop {
             let data = *pick(&mut sequence, &Data::ALL);
             let is_bulk = sequence.below(3) > 0;
@@ -177,7 +178,8 @@ impl Cell {
                 };
                 Self { data, rows, exchanges, candidate, link, is_near }
             };
-            if !wants_near {
+            tries += 1;
+            if !wants_near || tries > TRIES_MAX {
                 return Ok(cell(rate, false));
             }
             // What is forecast for this data says where the border is; cells without one are drawn again.
@@ -228,6 +230,8 @@ const RATE_MIN: f64 = 625e3;
 const RATE_MAX: f64 = 125e6;
 /// 100 Mbit/s: for a reply of some megabytes.
 const RATE_MIDDLE: f64 = 12.5e6;
+/// Where so many draws have no border in the range, as on a very slow database, the cell lies anywhere.
+const TRIES_MAX: u32 = 40;
 /// A bulk reply takes the link about this long without compression.
 const BULK_S: f64 = 0.6;
 const BULK_MIN_BYTES: f64 = 500e3;

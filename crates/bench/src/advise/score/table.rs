@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::ScoreOptions;
 use super::cell::Measured;
+use crate::advise::candidate::Packer;
 use crate::advise::verdict::GAIN_MIN as EFFECT_MIN;
 use crate::report::number::{duration, short};
 
@@ -34,6 +35,8 @@ impl Count {
 pub(super) struct Score {
     sign: Count,
     time: Count,
+    /// Of those that were computed from codec rates: wirepress's.
+    computed: Count,
     near: u32,
     unshaped: u32,
 }
@@ -73,6 +76,9 @@ impl Score {
                 score.sign.add(is_right);
             }
             score.time.add(one.is_time_right());
+            if one.cell.candidate.packer == Packer::Wirepress {
+                score.computed.add(one.is_time_right());
+            }
             score.near += u32::from(one.cell.is_near);
             score.unshaped += u32::from(one.cell.link.is_unlimited());
         }
@@ -106,7 +112,10 @@ impl Score {
         line(&mut text, "both times within 15 %", self.time, TIME_PROMISED);
         write!(
             text,
-            "{} of {} cells within a factor 2 of the border, {} unshaped; {}",
+            "of the cells whose candidate was computed, wirepress's: {} of {}\n\
+             {} of {} cells within a factor 2 of the border, {} unshaped; {}",
+            self.computed.right,
+            self.computed.of,
             self.near,
             self.time.of,
             self.unshaped,
