@@ -35,6 +35,12 @@ pub(crate) struct KnownLink {
 }
 
 impl KnownLink {
+    /// What it took of a measurement over it: where the ends were the limit, its rate took nothing.
+    pub(crate) fn as_cost(&self) -> LinkShape {
+        let rate = if self.is_at_least { f64::INFINITY } else { self.shape.rate_bytes_per_s };
+        LinkShape { rate_bytes_per_s: rate, ..self.shape }
+    }
+
     /// The user says so. Without a rate it is as fast as the model goes.
     pub(crate) fn assumed(link: &Link) -> Self {
         let rate = link.rate_bytes_per_s.map_or(super::forecast::RATE_MAX, |rate| {

@@ -172,8 +172,9 @@ fn ways(
     over: &KnownLink,
     cores: Option<f64>,
 ) -> (Way, Vec<Entrant>) {
+    let cost = over.as_cost();
     let measured =
-        |timed: &Timed, candidate: &Candidate| Way::measured(exchanges, none, timed, candidate, &over.shape);
+        |timed: &Timed, candidate: &Candidate| Way::measured(exchanges, none, timed, candidate, &cost);
     let mut none_way = measured(none, &Candidate::NONE);
     let mut entrants = Vec::new();
     for ((compression, timed), rates) in timed.iter().zip(rates) {

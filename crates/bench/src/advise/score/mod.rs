@@ -76,7 +76,8 @@ pub fn run(options: &ScoreOptions) -> anyhow::Result<()> {
         &stop,
     )?;
     progress.part("calibrating the machine without a link");
-    let unshaped = calibrated(Link::UNLIMITED)?;
+    // Its rate is that of the ends, which are in every measured time already.
+    let unshaped = LinkShape { rate_bytes_per_s: f64::INFINITY, ..calibrated(Link::UNLIMITED)? };
     let stage = Stage::new(&database, &proxy, &stop, unshaped, options.seed);
     progress.print(&table::head(&database.name(), options));
     let mut measured: Vec<Measured> = Vec::new();
