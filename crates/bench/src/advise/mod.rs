@@ -55,7 +55,7 @@ pub struct Options {
     pub seed: u64,
     /// What money is made of.
     pub prices: Prices,
-    /// A folder for report.html and report.json.
+    /// A folder for advice.html and advice.json.
     pub out: Option<PathBuf>,
     /// JSON instead of words on standard output.
     pub json: bool,
