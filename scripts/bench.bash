@@ -58,7 +58,7 @@ start_mysqld() {
     login=(--user=root --host=127.0.0.1 --ssl-mode=DISABLED --get-server-public-key)
 }
 
-# start_haproxy: TCP mode in front of that server; $haproxy_port.
+# start_haproxy: TCP mode in front of that server; $haproxy_port, $haproxy_pid.
 start_haproxy() {
     [[ -x $bin/haproxy ]] || fail "$bin/haproxy is missing; run make servers"
     haproxy_port=$(free_port)
@@ -76,7 +76,7 @@ listen mysql
     server mysql 127.0.0.1:$direct
 CFG
     "$bin/haproxy" -f "$work/haproxy.cfg" -db >"$work/haproxy.log" 2>&1 &
-    pids+=($!)
+    pids+=($!) haproxy_pid=$!
     await_port "$haproxy_port" haproxy
 }
 
