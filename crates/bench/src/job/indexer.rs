@@ -74,8 +74,9 @@ impl Indexer {
             Setting::Zstd(_) => bail!("Sphinx knows zlib only; zstd is for wirepress beside it"),
         };
         let place = match stage.client_address() {
-            Address::Tcp(address) => {
-                let Some((host, port)) = address.rsplit_once(':') else { bail!("no port in {address}") };
+            address @ Address::Tcp(_) => {
+                let (host, port) =
+                    address.host_and_port().with_context(|| format!("no port in {address}"))?;
                 format!("sql_host = {host}\n  sql_port = {port}")
             }
             Address::Unix(path) => format!("sql_host = localhost\n  sql_sock = {}", path.display()),

@@ -35,8 +35,9 @@ impl Php {
         fs::write(&script, SCRIPT).with_context(|| format!("cannot write {}", script.display()))?;
         let account = parts.database.account();
         let (host, port, socket) = match stage.client_address() {
-            Address::Tcp(address) => {
-                let Some((host, port)) = address.rsplit_once(':') else { bail!("no port in {address}") };
+            address @ Address::Tcp(_) => {
+                let (host, port) =
+                    address.host_and_port().with_context(|| format!("no port in {address}"))?;
                 (host.to_owned(), port.to_owned(), String::new())
             }
             Address::Unix(path) => ("localhost".to_owned(), "0".to_owned(), path.display().to_string()),

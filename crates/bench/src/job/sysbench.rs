@@ -97,8 +97,9 @@ impl Sysbench {
             install.command("sysbench").context("sysbench is missing; `make servers` fetches it")?;
         let account = parts.database.account();
         match stage.client_address() {
-            Address::Tcp(address) => {
-                let Some((host, port)) = address.rsplit_once(':') else { bail!("no port in {address}") };
+            address @ Address::Tcp(_) => {
+                let (host, port) =
+                    address.host_and_port().with_context(|| format!("no port in {address}"))?;
                 command.arg(format!("--mysql-host={host}")).arg(format!("--mysql-port={port}"));
             }
             Address::Unix(path) => {

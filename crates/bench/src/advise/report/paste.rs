@@ -104,11 +104,6 @@ fn beside_app(host: &str, port: &str, level: u8) -> Vec<String> {
 
 /// What clients are told; a socket has no link, so its server is taken for one on this machine.
 fn host_and_port(address: &Address) -> (String, String) {
-    match address {
-        Address::Tcp(name) => name.rsplit_once(':').map_or_else(
-            || (name.clone(), "3306".to_owned()),
-            |(host, port)| (host.to_owned(), port.to_owned()),
-        ),
-        Address::Unix(_) => ("127.0.0.1".to_owned(), "3306".to_owned()),
-    }
+    let (host, port) = address.host_and_port().unwrap_or(("127.0.0.1", "3306"));
+    (host.to_owned(), port.to_owned())
 }
