@@ -220,7 +220,7 @@ mod tests {
             setting: Setting::Zstd(3),
         };
         let metrics = BTreeMap::from([(Metric::TimeS, 1.25), (Metric::WireBytes, 1e6)]);
-        Sample { cell, repetition: 0, at_s: 3.5, metrics, warnings: Vec::new() }
+        Sample { cell, repetition: 0, at_s: 3.5, metrics }
     }
 
     #[test]

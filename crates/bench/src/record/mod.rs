@@ -123,9 +123,6 @@ pub struct Sample {
     pub at_s: f64,
     /// What came of it.
     pub metrics: BTreeMap<Metric, f64>,
-    /// Warnings that concern this sample alone, such as a saturated client.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
 }
 
 /// A measurement that did not come about.

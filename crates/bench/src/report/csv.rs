@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  results.csv   link,workload,threads,path,tls,setting,metric,n,median,low,high,confidence
-//!  samples.csv   link,workload,threads,path,tls,setting,repetition,at_s,<a column per metric>,warnings
+//!  samples.csv   link,workload,threads,path,tls,setting,repetition,at_s,<a column per metric>
 //! ```
 //! Invariants: RFC 4180; numbers with all their digits, in the unit of the metric's name (bytes, not megabytes); an
 //! empty field is what was not measured.
@@ -44,14 +44,14 @@ pub(super) fn samples(document: &Document<'_>) -> String {
     for metric in &metrics {
         write!(text, ",{}", metric.name()).ok();
     }
-    text.push_str(",warnings\r\n");
+    text.push_str("\r\n");
     for sample in &document.records.samples {
         write!(text, "{},{},{}", cell_fields(&sample.cell), sample.repetition, sample.at_s).ok();
         for metric in &metrics {
             let value = sample.metrics.get(metric).map_or_else(String::new, ToString::to_string);
             write!(text, ",{value}").ok();
         }
-        write!(text, ",{}\r\n", quoted(&sample.warnings.join("; "))).ok();
+        text.push_str("\r\n");
     }
     text
 }

@@ -18,7 +18,6 @@ fn hostile() -> Records {
     let mut records = records(vec![sample(&none, 0, 1.0), sample(&none, 1, 1.4), sample(&zlib, 0, 2.0)]);
     for sample in &mut records.samples {
         sample.cell.workload = evil.to_owned();
-        sample.warnings.push(evil.to_owned());
         sample.metrics.insert(Metric::ClientCpuS, 1.95);
     }
     records.run.cells = 9;

@@ -34,7 +34,6 @@ pub(super) fn warnings(records: &Records, results: &Results, primary: Metric) ->
     ]
     .into_iter()
     .flatten()
-    .chain(own_words(records))
     .collect()
 }
 
@@ -196,27 +195,6 @@ fn neighbours(records: &Records) -> Option<Warning> {
         ),
         remedy: "Stop them and measure again: times are longer than they would be, and noisier.",
     })
-}
-
-/// Warnings of samples, each text once.
-fn own_words(records: &Records) -> Vec<Warning> {
-    let mut counts: BTreeMap<&str, (usize, &Cell)> = BTreeMap::new();
-    for sample in &records.samples {
-        for warning in &sample.warnings {
-            counts.entry(warning).or_insert((0, &sample.cell)).0 += 1;
-        }
-    }
-    let told = counts.into_iter().map(|(warning, (samples, cell))| Warning {
-        title: "samples",
-        text: format!(
-            "{} (in {}, such as {})",
-            printable(warning),
-            counted(samples, "sample"),
-            printable(&cell.to_string())
-        ),
-        remedy: "They are marked in the table of all samples.",
-    });
-    told.collect()
 }
 
 /// Differences of this size are what compression's cost on a fast network is; they should not be lost in noise.

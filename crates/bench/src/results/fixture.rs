@@ -21,7 +21,7 @@ pub(crate) fn sample(cell: &Cell, repetition: u32, time_s: f64) -> Sample {
 
 fn sample_with<const N: usize>(cell: &Cell, repetition: u32, metrics: [(Metric, f64); N]) -> Sample {
     let metrics = BTreeMap::from(metrics);
-    Sample { cell: cell.clone(), repetition, at_s: 0.0, metrics, warnings: Vec::new() }
+    Sample { cell: cell.clone(), repetition, at_s: 0.0, metrics }
 }
 
 /// A complete run of these samples, without links.
@@ -139,7 +139,7 @@ fn scan(cell: &Cell, repetition: u32, link_mb_per_s: f64, wide: bool, noise: &mu
     if proxy {
         metrics.insert(Metric::ProxyCpuS, (0.02 + pack_s) * noise.factor(0.05));
     }
-    Sample { cell: cell.clone(), repetition, at_s: 0.0, metrics, warnings: Vec::new() }
+    Sample { cell: cell.clone(), repetition, at_s: 0.0, metrics }
 }
 
 /// Transactions at many numbers of threads, over two links.

@@ -265,7 +265,7 @@ impl<'a> Sitting<'a> {
                 Ok(measured) => {
                     sum.add(&measured);
                     let (cell, metrics) = (step.cell.clone(), measured.metrics);
-                    let sample = Sample { cell, repetition, at_s, metrics, warnings: Vec::new() };
+                    let sample = Sample { cell, repetition, at_s, metrics };
                     self.writer.write(&Record::Sample(sample))?;
                 }
                 Err(_) if self.stop.is_wished() => return Ok(()),
