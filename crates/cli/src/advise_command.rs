@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use bench::advise::{self, Options, Prices};
+use anyhow::Context;
+use bench::advise::{self, Options, Prices, StatementSource, TrialOptions, Workload};
 use bench::server_url::ServerUrl;
 
 use crate::advise_args::AdviseArgs;
@@ -19,7 +20,15 @@ pub(crate) fn run(args: AdviseArgs) -> anyhow::Result<()> {
         per_core_hour: args.price_per_core_hour,
     };
     let AdviseArgs { query_file, allow_writes, assume_link, seconds, out, json, seed, .. } = args;
-    let time = Duration::from_secs(seconds);
-    let options = Options { server, query_file, allow_writes, assume_link, time, seed, prices, out, json };
+    let wirepress =
+        std::env::current_exe().context("cannot find this program's own file, to start the proxy")?;
+    let workload = Workload::Trial(TrialOptions {
+        server,
+        statements: StatementSource::QueryFile(query_file),
+        allow_writes,
+        time: Duration::from_secs(seconds),
+        wirepress,
+    });
+    let options = Options { workload, assume_link, seed, prices, out, json };
     advise::run(&options, &mut std::io::stdout())
 }

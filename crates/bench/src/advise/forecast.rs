@@ -48,17 +48,20 @@ struct Load {
 }
 
 impl Way {
-    /// From times that were measured under the candidate, over the link `over`. When the first packet comes is taken
-    /// from `none`: a candidate's own comes only when its frame has crossed the link and is unpacked.
+    /// From times that were measured under the candidate, where `carried_bytes` of each reply crossed the link `over`.
+    /// When the first packet comes is taken from `none`: a candidate's own comes only when its frame has crossed the
+    /// link and is unpacked.
     pub(crate) fn measured(
         exchanges: &[Exchange],
         none: &Timed,
         timed: &Timed,
+        carried_bytes: &[f64],
         candidate: &Candidate,
         over: &LinkShape,
     ) -> Self {
-        let loads = exchanges.iter().zip(&none.firsts_s).zip(&timed.exchanges_s).zip(&timed.packed_bytes);
-        let loads = loads.map(|(((exchange, first_s), time_s), packed_bytes)| {
+        let loads = exchanges.iter().zip(&none.firsts_s).zip(&timed.exchanges_s);
+        let loads = loads.zip(timed.packed_bytes.iter().zip(carried_bytes));
+        let loads = loads.map(|(((exchange, first_s), time_s), (packed_bytes, carried_bytes))| {
             let frames = (exchange.plain_bytes / candidate.frame_bytes()).max(1.0);
             let transit_s = over.round_trip_s + exchange.request_bytes / over.rate_bytes_per_s;
             let all_s = (time_s - transit_s).max(0.0);
@@ -68,7 +71,7 @@ impl Way {
                 packed_bytes: *packed_bytes,
                 frames,
                 first_s,
-                rest_s: without_link(all_s - first_s, packed_bytes / over.rate_bytes_per_s, frames),
+                rest_s: without_link(all_s - first_s, carried_bytes / over.rate_bytes_per_s, frames),
             }
         });
         Self { loads: loads.collect(), spread: timed.pass_s.relative_half_width() }
@@ -246,7 +249,7 @@ mod tests {
             packed_bytes: vec![packed_bytes],
             passes: 9,
         };
-        Way::measured(&[exchange(plain_bytes)], &timed, &timed, candidate, &NO_LINK)
+        Way::measured(&[exchange(plain_bytes)], &timed, &timed, &[packed_bytes], candidate, &NO_LINK)
     }
 
     fn link(mbit_per_s: f64, round_trip_ms: f64) -> LinkShape {
@@ -299,7 +302,7 @@ mod tests {
             packed_bytes: vec![1e4],
             passes: 9,
         };
-        let way = Way::measured(&[exchange(1e4)], &timed, &timed, &Candidate::NONE, &link(10.0, 2.0));
+        let way = Way::measured(&[exchange(1e4)], &timed, &timed, &[1e4], &Candidate::NONE, &link(10.0, 2.0));
         is_near(way.time_s(&NO_LINK), 0.002);
         // And what was measured over a link is forecast for it.
         is_near(way.time_s(&link(10.0, 2.0)), 0.012);

@@ -7,7 +7,8 @@
 //! Compressions alternate, so that a server that is slow for a while is slow for all of them.
 //!
 //! Invariants: memory is bounded, whatever the replies are; every frame of the workload is in the samples with the same
-//! probability, and which ones are depends on the seed alone; the time-box is kept but for one statement.
+//! probability, and which ones are depends on the seed alone; the time-box is kept but for one statement, and what is
+//! too slow to be timed in it is left out.
 //!
 //! Not here: which statements may be run (`statements`), what it means (`forecast`).
 
@@ -160,7 +161,8 @@ pub(crate) fn sample(
 
 /// Runs the statements under each compression in turn, until the time is up, but [`ROUNDS_MIN`] times at least.
 ///
-/// Shape: one entry per compression, none where the server does not offer it.
+/// Shape: one entry per compression, none where the server does not offer it, or where [`ROUNDS_MIN`] passes would take
+/// all of them beyond [`TIME_MAX`].
 ///
 /// # Errors
 /// A login or statement fails.
@@ -169,34 +171,83 @@ pub(crate) fn time(
     statements: &[Statement],
     time: Duration,
 ) -> anyhow::Result<Vec<Option<Timed>>> {
-    let mut clients = Vec::with_capacity(sources.len());
+    let mut runners = Vec::with_capacity(sources.len());
     for (source, compression) in sources {
-        clients.push(match source.connect(*compression) {
-            Ok(client) => Some((client, Times::new(statements.len()))),
+        runners.push(match source.connect(*compression) {
+            Ok(client) => Some(Runner { client, times: Times::new(statements.len()) }),
             Err(ClientFault::CompressionNotOffered { .. }) => None,
             Err(fault) => return Err(fault).context("cannot log in"),
         });
     }
     let start = Instant::now();
+    let last = start + time.max(TIME_MAX);
     let mut rounds = 0;
     while rounds < ROUNDS_MIN || (start.elapsed() < time && rounds < ROUNDS_MAX) {
         // Each round begins with another one: what a pass finds in caches is not always from the same neighbour.
-        for index in 0..clients.len() {
-            let place = (index + rounds) % clients.len();
-            if let Some(Some((client, times))) = clients.get_mut(place) {
-                times.pass(client, statements)?;
+        for index in 0..runners.len() {
+            let place = (index + rounds) % runners.len();
+            let Some(runner) = runners.get_mut(place) else { continue };
+            if let Some(one) = runner
+                && !one.pass(statements, last)?
+            {
+                *runner = None;
             }
         }
         rounds += 1;
     }
-    Ok(clients
+    Ok(runners
         .into_iter()
-        .map(|client| {
-            let (client, times) = client?;
+        .map(|runner| {
+            let Runner { client, times } = runner?;
             client.quit();
             times.timed()
         })
         .collect())
+}
+
+/// A connection under one compression, and its times.
+struct Runner {
+    client: Client,
+    times: Times,
+}
+
+impl Runner {
+    /// One pass; false if there is no time for it, or for the rest of it.
+    fn pass(&mut self, statements: &[Statement], last: Instant) -> anyhow::Result<bool> {
+        let expected = self.times.passes_s.last().copied().unwrap_or_default();
+        if Instant::now() + Duration::from_secs_f64(expected) > last {
+            return Ok(self.times.passes_s.len() >= ROUNDS_MIN);
+        }
+        let mut pass = Vec::with_capacity(statements.len());
+        for statement in statements {
+            let start = Instant::now();
+            if start > last {
+                return Ok(self.times.passes_s.len() >= ROUNDS_MIN);
+            }
+            let mut first = None;
+            let scan = self
+                .client
+                .query_payloads(&statement.sql, |_, _| {
+                    first.get_or_insert_with(|| start.elapsed().as_secs_f64());
+                })
+                .with_context(|| failed(statement))?;
+            let time_s = start.elapsed().as_secs_f64();
+            pass.push(Run {
+                time_s,
+                first_s: first.unwrap_or(time_s),
+                packed_bytes: f64_of(scan.packed_bytes),
+            });
+        }
+        self.times.push(&pass);
+        Ok(true)
+    }
+}
+
+/// Of one statement.
+struct Run {
+    time_s: f64,
+    first_s: f64,
+    packed_bytes: f64,
 }
 
 /// Of one compression.
@@ -217,25 +268,14 @@ impl Times {
         }
     }
 
-    fn pass(&mut self, client: &mut Client, statements: &[Statement]) -> anyhow::Result<()> {
-        let mut pass_s = 0.0;
+    fn push(&mut self, pass: &[Run]) {
         let places = self.exchanges_s.iter_mut().zip(&mut self.firsts_s).zip(&mut self.packed_bytes);
-        for (statement, ((times, firsts), packed)) in statements.iter().zip(places) {
-            let start = Instant::now();
-            let mut first = None;
-            let scan = client
-                .query_payloads(&statement.sql, |_, _| {
-                    first.get_or_insert_with(|| start.elapsed().as_secs_f64());
-                })
-                .with_context(|| failed(statement))?;
-            let time = start.elapsed().as_secs_f64();
-            times.push(time);
-            firsts.push(first.unwrap_or(time));
-            *packed = f64_of(scan.packed_bytes);
-            pass_s += time;
+        for (run, ((times, firsts), packed)) in pass.iter().zip(places) {
+            times.push(run.time_s);
+            firsts.push(run.first_s);
+            *packed = run.packed_bytes;
         }
-        self.passes_s.push(pass_s);
-        Ok(())
+        self.passes_s.push(pass.iter().map(|run| run.time_s).sum());
     }
 
     fn timed(self) -> Option<Timed> {
@@ -266,8 +306,10 @@ const FRAMES_KEPT: usize = 128;
 const PACKET_KEPT_BYTES: usize = 1 << 20;
 /// Header and command byte.
 const PACKET_OVERHEAD_BYTES: f64 = 5.0;
-/// One pass must be this short, so that enough of them fit into two minutes.
-const PASS_MAX: Duration = Duration::from_secs(4);
+/// One pass must be this short, so that enough of them, under all candidates, fit into two minutes.
+const PASS_MAX: Duration = Duration::from_secs(3);
+/// Of all passes, where not more is asked for: with the link's measurement and the codecs' two minutes in all.
+const TIME_MAX: Duration = Duration::from_secs(90);
 /// Fewer have no interval worth the name.
 pub(crate) const ROUNDS_MIN: usize = 3;
 /// More tell nothing new.

@@ -143,7 +143,7 @@ mod tests {
         let link = LinkShape { rate_bytes_per_s: 1e6, round_trip_s: 0.0 };
         let compression = Compression { algorithm: Algorithm::Zstd, level: 3 };
         let candidate = Candidate { packer: Packer::Server, compression };
-        let way = Way::measured(&exchanges(), &timed(1.0, 9), &timed(1.0, 9), &candidate, &link);
+        let way = Way::measured(&exchanges(), &timed(1.0, 9), &timed(1.0, 9), &[1e6], &candidate, &link);
         let (low, value, high) = change;
         Judged {
             candidate,

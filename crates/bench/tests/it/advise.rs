@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use bench::advise::{self, Options, Prices};
+use bench::advise::{self, Options, Prices, StatementSource, TrialOptions, Workload};
 use bench::client::{Account, Client, Compression, Stop};
 use lab::link::Link;
 use lab::real::{Kind, PASSWORD, RealServer, USER, required, required_with};
@@ -23,14 +23,21 @@ fn fill(server: &RealServer) {
 }
 
 fn options(server: &RealServer, folder: &Path, statements: &str) -> Options {
+    with_password(server, folder, statements, PASSWORD)
+}
+
+fn with_password(server: &RealServer, folder: &Path, statements: &str, password: &str) -> Options {
     let query_file = folder.join("queries.sql");
     std::fs::write(&query_file, statements).unwrap();
     Options {
-        server: format!("mysql://{USER}:{PASSWORD}@{}/advise", server.address()).parse().unwrap(),
-        query_file,
-        allow_writes: false,
+        workload: Workload::Trial(TrialOptions {
+            server: format!("mysql://{USER}:{password}@{}/advise", server.address()).parse().unwrap(),
+            statements: StatementSource::QueryFile(query_file),
+            allow_writes: false,
+            time: Duration::from_secs(3),
+            wirepress: folder.join("no-such-program"),
+        }),
         assume_link: Some(Link::parse("20mbit,5ms").unwrap()),
-        time: Duration::from_secs(3),
         seed: 1,
         prices: Prices { gb_per_month: Some(1000.0), per_gb: Some(0.1), per_core_hour: Some(0.05) },
         out: Some(folder.join("out")),
@@ -58,6 +65,7 @@ fn a_slow_link_is_worth_packing_and_nothing_is_left_on_the_server() {
         "breaks even",
         "20.0 Mbit/s, round trip 5.00 ms, assumed",
         "mysql -h ",
+        "wirepress could not be timed before this server (cannot start ",
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }
@@ -112,8 +120,6 @@ fn too_little_a_bad_statement_and_a_bad_login_are_told_as_such() {
     assert!(told.contains("no verdict") && told.contains("bytes, at least 65536 are wanted"), "{told}");
     let told = refusal(&options(server, folder.path(), "select 1;\n\nselect nope"));
     assert!(told.contains("line 3 of the query file failed: select nope: ERROR 1054"), "{told}");
-    let mut wrong = options(server, folder.path(), "select 1");
-    wrong.server = format!("mysql://{USER}:hush@{}/advise", server.address()).parse().unwrap();
-    let told = refusal(&wrong);
+    let told = refusal(&with_password(server, folder.path(), "select 1", "hush"));
     assert!(told.contains("cannot log in: ERROR 1045") && !told.contains("hush"), "{told}");
 }

@@ -36,7 +36,7 @@ pub(super) fn json(advice: &Advice<'_>) -> String {
         "link": link_value(&findings.link),
         "measured_link": link_value(&findings.measured_link),
         "none_s": findings.none_time_s,
-        "passes": findings.passes,
+        "evidence": findings.evidence,
         "sampled_bytes": findings.sampled_bytes,
         "exchanges": exchanges,
         "candidates": findings.judged.iter().map(judged_value).collect::<Vec<_>>(),

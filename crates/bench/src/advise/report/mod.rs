@@ -22,7 +22,7 @@ use super::forecast::{Border, RATE_MAX, RATE_MIN, border};
 use super::link::{KnownLink, mbit_per_s};
 use super::verdict::{Choice, Judged, choose};
 use super::{Findings, Options, Prices};
-use crate::report::number::{DASH, counted, grouped, percent, short};
+use crate::report::number::{DASH, percent, short};
 
 /// What is told.
 struct Advice<'a> {
@@ -116,11 +116,9 @@ impl Advice<'_> {
             "the candidate was computed from the rates of its codec on sampled replies"
         };
         format!(
-            "{} timed ({}, {} per compression), {} of replies sampled; {how}. The interval holds the spread of these times \
-             and the model's own error; `wirepress bench advisor-score` says how often the model is right.",
-            counted(findings.statements * findings.passes, "exchange"),
-            counted(findings.statements, "statement"),
-            counted_passes(findings.passes),
+            "{}, {} of replies sampled; {how}. The interval holds the spread of these times and the model's own error; \
+             `wirepress bench advisor-score` says how often the model is right.",
+            findings.evidence,
             bytes(findings.sampled_bytes as f64),
         )
     }
@@ -171,10 +169,6 @@ impl Advice<'_> {
 
 /// Round trips of the break-even line in tables: a rack, a region, a country, an ocean.
 const ROUND_TRIPS_S: [f64; 6] = [0.1e-3, 0.4e-3, 1.4e-3, 5e-3, 20e-3, 80e-3];
-
-fn counted_passes(passes: usize) -> String {
-    format!("{} pass{}", grouped(passes as u64), if passes == 1 { "" } else { "es" })
-}
 
 /// `812 Mbit/s`.
 fn rate_text(bytes_per_s: f64) -> String {

@@ -15,8 +15,7 @@ use lab::real::Kind;
 
 use super::calibrated;
 use super::data::Data;
-use crate::advise::candidate::{COMPRESSIONS, Candidate, Packer, codec_rates};
-use crate::advise::cores;
+use crate::advise::candidate::{COMPRESSIONS, Candidate, Packer};
 use crate::advise::forecast::{Border, LinkShape, Way, border};
 use crate::advise::statements::Statement;
 use crate::advise::traffic::{self, Source, Timed};
@@ -81,9 +80,8 @@ impl<'a> Stage<'a> {
         let ways = self.ways(&cell, INPUT_TIME).with_context(|| format!("{cell}: inputs"))?;
         let shape = if cell.link.is_unlimited() { self.unshaped } else { calibrated(cell.link)? };
         let forecast = [ways.none.time_s(&shape), ways.candidate.time_s(&shape)];
-        let (none, candidate) =
-            self.time(&cell, cell.link, true, MEASURE_TIME).with_context(|| format!("{cell}"))?;
-        let measured = [none.pass_s.value, candidate.context("the candidate was not measured")?.pass_s.value];
+        let timed = self.time(&cell, cell.link, MEASURE_TIME).with_context(|| cell.to_string())?;
+        let measured = timed.map(|timed| timed.pass_s.value);
         Ok(Measured { cell, forecast, measured })
     }
 
@@ -92,31 +90,16 @@ impl<'a> Stage<'a> {
         let statements = cell.statements();
         let link = Link::UNLIMITED.open(self.database.address().clone())?;
         let address = Address::from(link.address());
-        let (exchanges, samples) = traffic::sample(&self.source(&address), &statements, self.seed)?;
-        let is_measured = cell.candidate.packer == Packer::Server;
-        let (none, candidate) = self.time(cell, Link::UNLIMITED, is_measured, time)?;
-        let measured = |timed: &Timed, candidate: &Candidate| {
-            Way::measured(&exchanges, &none, timed, candidate, &self.unshaped)
+        let (exchanges, _) = traffic::sample(&self.source(&address), &statements, self.seed)?;
+        let [none, candidate] = self.time(cell, Link::UNLIMITED, time)?;
+        let way = |timed: &Timed, candidate: &Candidate| {
+            Way::measured(&exchanges, &none, timed, &timed.packed_bytes, candidate, &self.unshaped)
         };
-        let plain = measured(&none, &Candidate::NONE);
-        let candidate = match candidate {
-            Some(timed) => measured(&timed, &cell.candidate),
-            None => {
-                let rates = codec_rates(cell.candidate.compression, &samples.frames)?;
-                Way::computed(&plain, &exchanges, &rates, &cell.candidate, Some(cores()))
-            }
-        };
-        Ok(Ways { none: plain, candidate })
+        Ok(Ways { none: way(&none, &Candidate::NONE), candidate: way(&candidate, &cell.candidate) })
     }
 
-    /// None and, if wished, the candidate, in turn over a link.
-    fn time(
-        &self,
-        cell: &Cell,
-        link: Link,
-        with_candidate: bool,
-        time: Duration,
-    ) -> anyhow::Result<(Timed, Option<Timed>)> {
+    /// None and the candidate, in turn over a link.
+    fn time(&self, cell: &Cell, link: Link, time: Duration) -> anyhow::Result<[Timed; 2]> {
         let direct = link.open(self.database.address().clone())?;
         let proxied = link.open(self.proxy.address())?;
         let (direct, proxied_address) = (Address::from(direct.address()), Address::from(proxied.address()));
@@ -125,13 +108,9 @@ impl<'a> Stage<'a> {
             Packer::Server => self.source(&direct),
             Packer::Wirepress => self.source(&proxied_address),
         };
-        let mut sources = vec![(&none, Compression::NONE)];
-        if with_candidate {
-            sources.push((&packed, cell.candidate.compression));
-        }
-        let mut timed = traffic::time(&sources, &cell.statements(), time)?.into_iter();
-        let none = timed.next().flatten().context("nothing was timed")?;
-        Ok((none, timed.next().flatten()))
+        let sources = [(&none, Compression::NONE), (&packed, cell.candidate.compression)];
+        let mut timed = traffic::time(&sources, &cell.statements(), time)?.into_iter().flatten();
+        timed.next().zip(timed.next()).map(<[Timed; 2]>::from).context("not everything could be timed")
     }
 
     fn source<'b>(&'b self, address: &'b Address) -> Source<'b> {

@@ -35,8 +35,8 @@ impl Count {
 pub(super) struct Score {
     sign: Count,
     time: Count,
-    /// Of those that were computed from codec rates: wirepress's.
-    computed: Count,
+    /// Of those that wirepress packs.
+    wirepress: Count,
     near: u32,
     unshaped: u32,
 }
@@ -77,7 +77,7 @@ impl Score {
             }
             score.time.add(one.is_time_right());
             if one.cell.candidate.packer == Packer::Wirepress {
-                score.computed.add(one.is_time_right());
+                score.wirepress.add(one.is_time_right());
             }
             score.near += u32::from(one.cell.is_near);
             score.unshaped += u32::from(one.cell.link.is_unlimited());
@@ -112,10 +112,10 @@ impl Score {
         line(&mut text, "both times within 15 %", self.time, TIME_PROMISED);
         write!(
             text,
-            "of the cells whose candidate was computed, wirepress's: {} of {}\n\
+            "of those that wirepress packs: {} of {}\n\
              {} of {} cells within a factor 2 of the border, {} unshaped; {}",
-            self.computed.right,
-            self.computed.of,
+            self.wirepress.right,
+            self.wirepress.of,
             self.near,
             self.time.of,
             self.unshaped,

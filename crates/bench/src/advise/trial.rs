@@ -1,0 +1,250 @@
+//! A trial: the workload's statements are run on the user's server, under every candidate in turn.
+//!
+//! ```text
+//!  none, server zlib, server zstd 1 …   this process ═══════════════════ link ═ server
+//!  wirepress zlib, wirepress zstd 1 …   this process ─ wirepress proxy ═ link ═ server
+//! ```
+//! The proxy is a process of this machine, so what it packs crosses no link yet; that is computed, as every other link is.
+//!
+//! Invariants: nothing is made on the server; its sessions are read-only unless writes are allowed; all of it takes less
+//! than two minutes with the default time, but for one statement.
+//!
+//! Not here: how times become a forecast (`forecast`), which statements may be run (`statements`).
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use lab::link::Address;
+
+use super::candidate::{COMPRESSIONS, Candidate, CodecRates, Packer, codec_rates};
+use super::forecast::Way;
+use super::link::{self, KnownLink};
+use super::statements::{self, Statement};
+use super::traffic::{self, Exchange, Source, Timed};
+use super::verdict::{self, Entrant, judge};
+use super::{Findings, Options, cores};
+use crate::client::{Compression, Stop};
+use crate::report::number::counted;
+use crate::run::{Progress, WirepressOptions, WirepressProcess, plain_server_leg};
+use crate::server_url::ServerUrl;
+
+/// What is run, and where.
+#[derive(Debug, Clone)]
+pub struct TrialOptions {
+    /// The user's server.
+    pub server: ServerUrl,
+    /// Where the statements are from.
+    pub statements: StatementSource,
+    /// Statements may write.
+    pub allow_writes: bool,
+    /// For how long the statements are timed.
+    pub time: Duration,
+    /// The program whose `proxy` is timed.
+    pub wirepress: PathBuf,
+}
+
+/// Where statements are from.
+#[derive(Debug, Clone)]
+pub enum StatementSource {
+    /// A file with the statements.
+    QueryFile(PathBuf),
+}
+
+/// Runs them.
+///
+/// # Errors
+/// Statements that may write, a server that cannot be used, too little to judge from.
+pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyhow::Result<Findings> {
+    let start = Instant::now();
+    let progress = Progress::new("advise", 0);
+    let statements = read(trial)?;
+    let source = Source {
+        address: &trial.server.address,
+        account: &trial.server.account,
+        allow_writes: trial.allow_writes,
+        stop,
+    };
+    progress.part("measuring the link");
+    let measured_link = link::measure(&source)?;
+    progress.part("running the statements once, for samples");
+    let (exchanges, samples) = traffic::sample(&source, &statements, options.seed)?;
+    let proxy = start_proxy(trial, stop);
+    let proxied_address = proxy.as_ref().ok().map(WirepressProcess::address);
+    progress.part("running them under each candidate in turn");
+    let timed = time(&source, proxied_address.as_ref(), &statements, trial.time)?;
+    progress.part("packing the samples");
+    let rates: Vec<CodecRates> = COMPRESSIONS
+        .into_iter()
+        .map(|compression| codec_rates(compression, &samples.frames))
+        .collect::<anyhow::Result<_>>()?;
+    let link = options.assume_link.as_ref().map_or(measured_link, KnownLink::assumed);
+    let is_beside = link::is_loopback(source.address);
+    // Who advises about another link speaks of other machines, too.
+    let shared_cores = (is_beside && !link.is_assumed).then(cores);
+    let (none_way, entrants) = ways(&exchanges, &timed, &rates, &measured_link, shared_cores);
+    let wants = verdict::wants(&exchanges, &samples, &timed.none, none_way.uncertainty(&link.shape));
+    if !wants.is_empty() {
+        bail!("no verdict, there is too little to judge from: {}", wants.join("; "));
+    }
+    let mut notes = notes(&link, &measured_link, &timed, is_beside);
+    if let Err(fault) = &proxy {
+        notes.push(format!(
+            "wirepress could not be timed before this server ({fault:#}): its times are computed from its codecs alone."
+        ));
+    }
+    notes.extend(super::workload_notes(&exchanges));
+    Ok(Findings {
+        server: trial.server.address.clone(),
+        user: trial.server.account.user.clone(),
+        evidence: evidence(statements.len(), timed.none.passes),
+        none_time_s: none_way.time_s(&link.shape),
+        judged: entrants.into_iter().map(|entrant| judge(entrant, &none_way, &link.shape)).collect(),
+        none_way,
+        link,
+        sampled_bytes: samples.bytes(),
+        took: start.elapsed(),
+        notes,
+        measured_link,
+        exchanges,
+    })
+}
+
+fn read(trial: &TrialOptions) -> anyhow::Result<Vec<Statement>> {
+    let StatementSource::QueryFile(path) = &trial.statements;
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the query file {}", path.display()))?;
+    statements::read(&text, trial.allow_writes).with_context(|| path.display().to_string())
+}
+
+fn start_proxy(trial: &TrialOptions, stop: &Stop) -> anyhow::Result<WirepressProcess> {
+    WirepressProcess::start(
+        &WirepressOptions {
+            program: &trial.wirepress,
+            through: &[],
+            listen: [127, 0, 0, 1].into(),
+            server: &trial.server.address,
+            arguments: &plain_server_leg(),
+        },
+        stop,
+    )
+}
+
+/// Times of a trial.
+struct Trial {
+    none: Timed,
+    /// Of each of [`COMPRESSIONS`]; none where it isn't offered, or takes too long.
+    by_server: Vec<Option<Timed>>,
+    by_wirepress: Vec<Option<Timed>>,
+}
+
+/// Everything in turn.
+fn time(
+    source: &Source<'_>,
+    proxied: Option<&Address>,
+    statements: &[Statement],
+    time: Duration,
+) -> anyhow::Result<Trial> {
+    let proxied = proxied.map(|address| Source { address, ..*source });
+    let mut sources = vec![(source, Compression::NONE)];
+    sources.extend(COMPRESSIONS.map(|compression| (source, compression)));
+    if let Some(proxied) = &proxied {
+        sources.extend(COMPRESSIONS.map(|compression| (proxied, compression)));
+    }
+    let mut timed = traffic::time(&sources, statements, time)?.into_iter();
+    let none = timed.next().flatten().context("the statements could not be timed")?;
+    let by_server = timed.by_ref().take(COMPRESSIONS.len()).collect();
+    let by_wirepress = timed.chain(std::iter::repeat_with(|| None)).take(COMPRESSIONS.len()).collect();
+    Ok(Trial { none, by_server, by_wirepress })
+}
+
+/// How the workload travels under none and under every candidate.
+fn ways(
+    exchanges: &[Exchange],
+    timed: &Trial,
+    rates: &[CodecRates],
+    over: &KnownLink,
+    shared_cores: Option<f64>,
+) -> (Way, Vec<Entrant>) {
+    let cost = over.as_cost();
+    let none = &timed.none;
+    let mut none_way = Way::measured(exchanges, none, none, &none.packed_bytes, &Candidate::NONE, &cost);
+    let mut entrants = Vec::new();
+    for ((compression, timed), rates) in COMPRESSIONS.into_iter().zip(&timed.by_server).zip(rates) {
+        let Some(timed) = timed else { continue };
+        let candidate = Candidate { packer: Packer::Server, compression };
+        let way = Way::measured(exchanges, none, timed, &timed.packed_bytes, &candidate, &cost);
+        // Packing makes no source faster: what looks like it is the link, which less had to cross.
+        if !over.is_at_least {
+            none_way = none_way.no_slower_than(&way);
+        }
+        // A server's zstd is the same code; its zlib is not.
+        let rates = (compression.algorithm == codec::Algorithm::Zstd).then_some(*rates);
+        entrants.push(Entrant { candidate, way, is_measured: true, rates });
+    }
+    // Where the link to the server was most of what a pass waited for, it hides what the proxy costs.
+    let link_s: f64 = none.packed_bytes.iter().sum::<f64>() / cost.rate_bytes_per_s;
+    let is_hidden = link_s > none.pass_s.value / 2.0;
+    for ((compression, timed), rates) in COMPRESSIONS.into_iter().zip(&timed.by_wirepress).zip(rates) {
+        let candidate = Candidate { packer: Packer::Wirepress, compression };
+        let (way, is_measured) = match timed {
+            Some(timed) if !is_hidden => {
+                (Way::measured(exchanges, none, timed, &none.packed_bytes, &candidate, &cost), true)
+            }
+            _ => (Way::computed(&none_way, exchanges, rates, &candidate, shared_cores), false),
+        };
+        entrants.push(Entrant { candidate, way, is_measured, rates: Some(*rates) });
+    }
+    (none_way, entrants)
+}
+
+/// `60 exchanges timed (3 statements, 20 passes per candidate)`.
+fn evidence(statements: usize, passes: usize) -> String {
+    format!(
+        "{} timed ({}, {} pass{} per candidate)",
+        counted(statements * passes, "exchange"),
+        counted(statements, "statement"),
+        passes,
+        if passes == 1 { "" } else { "es" },
+    )
+}
+
+/// What a reader must know of how this was measured.
+fn notes(link: &KnownLink, measured: &KnownLink, timed: &Trial, is_beside: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    let missing: Vec<String> = COMPRESSIONS
+        .into_iter()
+        .zip(&timed.by_server)
+        .filter(|(_, timed)| timed.is_none())
+        .map(|(compression, _)| Candidate { packer: Packer::Server, compression }.setting())
+        .collect();
+    if !missing.is_empty() {
+        notes.push(format!(
+            "The server does not offer {}, or is too slow with it to be timed: wirepress beside it would.",
+            missing.join(", ")
+        ));
+    }
+    if link.is_assumed
+        && !measured.is_at_least
+        && link.shape.rate_bytes_per_s > measured.shape.rate_bytes_per_s
+    {
+        notes.push(format!(
+            "The assumed link is faster than the one to this server ({:.0} Mbit/s): how fast the server is by itself was \
+             seen only through that.",
+            link::mbit_per_s(measured.shape.rate_bytes_per_s)
+        ));
+    }
+    if is_beside {
+        notes.push(
+            "The server is on this machine, so that server, client and codecs shared its cores: on machines of their own \
+             packing costs less time than told here."
+                .to_owned(),
+        );
+    }
+    notes.push(
+        "Statements ran one after the other on one connection. Many connections at once share the link: there the rate \
+         that counts is what is left for one."
+            .to_owned(),
+    );
+    notes
+}
