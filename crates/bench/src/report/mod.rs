@@ -31,9 +31,9 @@ mod warning;
 pub(crate) use document::usual_primary;
 pub(crate) use grid::{Grid, GridRow, Head, Kind};
 
-use std::io;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use document::Document;
 
 use crate::plan::{self, Plan};
@@ -43,8 +43,8 @@ use crate::record::Records;
 /// report are replaced.
 ///
 /// # Errors
-/// Whatever the system says about the folder or a file.
-pub fn write(records: &Records, folder: &Path) -> io::Result<Vec<PathBuf>> {
+/// Whatever the system says about the folder or a file; none is left half written.
+pub fn write(records: &Records, folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     write_with(records, plan_of(records), folder)
 }
 
@@ -66,9 +66,10 @@ pub fn json(records: &Records) -> String {
     json::json(&Document::of(records, plan_of(records)))
 }
 
-fn write_with(records: &Records, plan: Option<&dyn Plan>, folder: &Path) -> io::Result<Vec<PathBuf>> {
+fn write_with(records: &Records, plan: Option<&dyn Plan>, folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let document = Document::of(records, plan);
-    std::fs::create_dir_all(folder)?;
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     [
         ("report.html", html::html(&document)),
         ("report.md", markdown::markdown(&document)),
@@ -79,7 +80,11 @@ fn write_with(records: &Records, plan: Option<&dyn Plan>, folder: &Path) -> io::
     .into_iter()
     .map(|(name, text)| {
         let path = folder.join(name);
-        std::fs::write(&path, text)?;
+        if let Err(error) = std::fs::write(&path, text) {
+            // A part of a report is worse than none; what cannot be removed either is told by the first error.
+            std::fs::remove_file(&path).ok();
+            return Err(error).with_context(|| format!("cannot write {}", path.display()));
+        }
         Ok(path)
     })
     .collect()

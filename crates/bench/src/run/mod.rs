@@ -195,13 +195,8 @@ impl<'a> Sitting<'a> {
         let measured = self.measure_all();
         let records = Records::read(self.writer.path())?;
         let samples = records.samples.len();
-        if samples + records.failures.len() > 0 {
-            let written = report::write(&records, &self.folder)?;
-            let progress = Progress::new("bench", 0);
-            progress.print(&report::terminal(&records));
-            let names: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
-            progress.print(&format!("Written: {}", names.join(", ")));
-        }
+        // What ended the run is told, and not that its reports have no room either.
+        let reported = self.report(&records);
         let (plan, folder) = (self.plan.name(), self.folder.display());
         let kept = if samples == 1 { "1 sample".to_owned() } else { format!("{samples} samples") };
         if self.stop.is_wished() {
@@ -213,11 +208,27 @@ impl<'a> Sitting<'a> {
         measured.with_context(|| {
             format!("{kept} kept in {folder}; wirepress bench {plan} --resume {folder} goes on")
         })?;
+        reported?;
         // A run in which nothing could be measured has failed, whatever it printed.
         match records.failures.first().filter(|_| samples == 0) {
             Some(failure) => bail!("nothing could be measured; {}: {}", failure.cell, failure.reason),
             None => Ok(()),
         }
+    }
+
+    fn report(&self, records: &Records) -> anyhow::Result<()> {
+        if records.samples.len() + records.failures.len() == 0 {
+            return Ok(());
+        }
+        let progress = Progress::new("bench", 0);
+        progress.print(&report::terminal(records));
+        let folder = self.folder.display();
+        let written = report::write(records, &self.folder).with_context(|| {
+            format!("cannot write the reports; wirepress bench report {folder} makes them from {SAMPLES}")
+        })?;
+        let names: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
+        progress.print(&format!("Written: {}", names.join(", ")));
+        Ok(())
     }
 
     fn measure_all(&mut self) -> anyhow::Result<()> {

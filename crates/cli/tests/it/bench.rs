@@ -204,6 +204,52 @@ fn a_server_that_dies_ends_the_run_and_what_was_measured_is_kept() {
     assert!(run.join("report.md").is_file());
 }
 
+/// A file system of its own, so small that it is soon full.
+struct SmallDisk(std::path::PathBuf);
+
+impl SmallDisk {
+    fn mount(path: &Path) -> Self {
+        std::fs::create_dir(path).unwrap();
+        let words = ["-t", "tmpfs", "-o", "size=8k", "tmpfs"];
+        assert!(Command::new("mount").args(words).arg(path).status().unwrap().success());
+        Self(path.to_owned())
+    }
+
+    fn grow(&self) {
+        let words = ["-o", "remount,size=64m"];
+        assert!(Command::new("mount").args(words).arg(&self.0).status().unwrap().success());
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        drop(Command::new("umount").arg(&self.0).status());
+    }
+}
+
+#[test]
+fn a_full_disk_ends_the_run_and_with_room_it_goes_on() {
+    if !root_or_skip() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let disk = SmallDisk::mount(&folder.path().join("disk"));
+    let args =
+        ["rds-wide", "--with", "embedded", "--scale", "smoke", "--link", "unlimited", "--repetitions", "2"];
+    let full = bench(folder.path(), &args).args(["--out", "disk/run"]).output().unwrap();
+    let told = text(&full.stderr);
+    assert_eq!(full.status.code(), Some(1), "{told}");
+    assert!(told.contains("cannot write to disk/run/samples.jsonl: No space left on device"), "{told}");
+    let run = folder.path().join("disk/run");
+    let kept = records(&run, "sample");
+    assert!(kept > 0 && records(&run, "end") == 0, "{told}");
+    disk.grow();
+    let resumed = bench(folder.path(), &args).args(["--resume", "disk/run"]).output().unwrap();
+    succeeded(&resumed);
+    assert!(records(&run, "sample") > kept && records(&run, "end") == 1);
+    assert!(run.join("report.html").is_file());
+}
+
 #[test]
 fn real_sysbench_runs_over_a_kernel_link() {
     if required_programs().is_none() || !root_or_skip() {
