@@ -9,7 +9,7 @@
 //! then the timer is set earlier by as much as it was late before, and the rest is spun away.
 //!
 //! Invariants: never writes a packet before it is due; packets keep their order and their bytes; sleeps whenever nothing
-//! can be done, and spins for less than [`LEAD_MAX`] a packet; ends when it is told to.
+//! can be done, and spins for no longer than threads are woken late; ends when it is told to.
 //!
 //! Not here: what becomes of a packet (`schedule`), what it costs (`packet`).
 
@@ -28,6 +28,7 @@ use super::tun::Tun;
 use crate::link::in_flight::InFlight;
 use crate::link::pump::{finest_timer, is_retry};
 use crate::link::traffic::{Counter, Direction};
+use crate::link::wake::Wake;
 
 /// One direction.
 #[derive(Debug)]
@@ -59,12 +60,12 @@ impl Pump {
         finest_timer();
         // The schedule bounds what is under way, in time or in bytes.
         let mut in_flight = InFlight::new(u64::MAX);
-        let mut lead = Duration::ZERO;
+        let mut wake = Wake::default();
         let mut buffer = vec![0; VNET_HEADER_LEN + IP_PACKET_LEN_MAX];
         loop {
             self.write_due(&mut in_flight)?;
-            self.read(&mut in_flight, &mut buffer)?;
-            if !self.sleep(&in_flight, &mut lead)? {
+            self.read(&mut in_flight, &mut wake, &mut buffer)?;
+            if !self.sleep(&in_flight, &mut wake)? {
                 return Ok(());
             }
         }
@@ -99,7 +100,7 @@ impl Pump {
         }
     }
 
-    fn read(&mut self, in_flight: &mut InFlight, buffer: &mut [u8]) -> io::Result<()> {
+    fn read(&mut self, in_flight: &mut InFlight, wake: &mut Wake, buffer: &mut [u8]) -> io::Result<()> {
         loop {
             let len = match self.from.read(buffer) {
                 Ok(len) => len,
@@ -107,7 +108,7 @@ impl Pump {
                 Err(error) if is_retry(&error) => return Ok(()),
                 Err(error) => return Err(error),
             };
-            let now = Instant::now();
+            let now = wake.arrived(Instant::now());
             let bytes = buffer.get(..len).unwrap_or_default();
             if let Some(packet) = Packet::parse(bytes) {
                 match self.schedule.fate(now, packet.frames_len, in_flight.held_bytes()) {
@@ -131,27 +132,27 @@ impl Pump {
         }
     }
 
-    /// Whether to go on. `lead` is how much earlier than a packet is due the timer is set, if it is one of few.
-    fn sleep(&self, in_flight: &InFlight, lead: &mut Duration) -> io::Result<bool> {
+    /// Whether to go on. If a packet is one of few the timer is set earlier by as much as it is late.
+    fn sleep(&self, in_flight: &InFlight, wake: &mut Wake) -> io::Result<bool> {
         let now = Instant::now();
-        let used_lead = if in_flight.chunk_count() <= FEW { *lead } else { Duration::ZERO };
+        let lead = if in_flight.chunk_count() <= FEW { wake.late() } else { Duration::ZERO };
         let due_in = in_flight.due_at().map(|due_at| due_at.saturating_duration_since(now));
-        let wait = due_in.map(|due_in| due_in.saturating_sub(used_lead));
+        let wait = due_in.map(|due_in| due_in.saturating_sub(lead));
         let timeout = wait.map(Timespec::try_from).transpose().map_err(io::Error::other)?;
         let mut fds = [PollFd::new(&*self.from, PollFlags::IN), PollFd::new(&*self.stop, PollFlags::IN)];
         match poll(&mut fds, timeout.as_ref()) {
             Ok(0) => {
-                let Some((wait, due_in)) = wait.zip(due_in) else { return Ok(true) };
-                if !wait.is_zero() {
-                    let late = now.elapsed().saturating_sub(wait).min(LEAD_MAX);
-                    *lead = (*lead * 7 + late) / 8;
-                }
-                while !used_lead.is_zero() && now.elapsed() < due_in {
+                wake.slept(now, wait);
+                while !lead.is_zero() && due_in.is_some_and(|due_in| now.elapsed() < due_in) {
                     std::hint::spin_loop();
                 }
                 Ok(true)
             }
-            Ok(_) | Err(Errno::INTR) => Ok(fds[1].revents().is_empty()),
+            Ok(_) => {
+                wake.slept(now, None);
+                Ok(fds[1].revents().is_empty())
+            }
+            Err(Errno::INTR) => Ok(true),
             Err(error) => Err(error.into()),
         }
     }
@@ -163,8 +164,6 @@ fn is_refusal(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|code| refusals.iter().any(|refusal| refusal.raw_os_error() == code))
 }
 
-/// The largest lead, and so the longest spin: twice what timers of a virtual machine are usually late.
-const LEAD_MAX: Duration = Duration::from_micros(150);
 /// A request and its acknowledgements; more is a stream.
 const FEW: usize = 3;
 /// Of IPv4; segmentation offload makes packets that large.

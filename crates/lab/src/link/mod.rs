@@ -36,6 +36,7 @@ mod socket;
 mod splice;
 pub(crate) mod text;
 pub(crate) mod traffic;
+pub(crate) mod wake;
 
 pub use address::Address;
 pub use fault::{LinkFault, LinkTextCause};

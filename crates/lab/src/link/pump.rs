@@ -4,8 +4,9 @@
 //!  loop: write what is due │ read while there is room │ sleep until a byte can move or the next chunk is due
 //! ```
 //!
-//! Invariants: never writes a chunk before it is due; never holds more than the bound and one chunk; sleeps
-//! whenever nothing can be done, with the finest timer the kernel has, and never spins.
+//! Invariants: writes a chunk when it is due, earlier at most by what this thread is usually woken late; never holds
+//! more than the bound and one chunk; sleeps whenever nothing can be done, with the finest timer the kernel has, and
+//! never spins.
 //!
 //! Not here: the effects themselves (`rate`, `delay`, `in_flight`).
 
@@ -21,6 +22,7 @@ use super::in_flight::InFlight;
 use super::rate::Rate;
 use super::socket::Socket;
 use super::traffic::{Counter, Direction};
+use super::wake::Wake;
 use super::{Link, QUEUE, bytes_in};
 
 /// What one direction of a link does to bytes; shared by its connections.
@@ -71,6 +73,7 @@ pub(super) fn run(
         effects,
         counter,
         in_flight: InFlight::new(effects.in_flight_bytes),
+        wake: Wake::default(),
         ended: false,
     };
     while !(pump.ended && pump.in_flight.is_empty()) {
@@ -89,6 +92,7 @@ struct Pump<'a> {
     effects: &'a Effects,
     counter: &'a Counter,
     in_flight: InFlight,
+    wake: Wake,
     /// The source has no more bytes.
     ended: bool,
 }
@@ -109,7 +113,7 @@ impl Pump<'_> {
     fn write_due(&mut self) -> io::Result<bool> {
         loop {
             let now = Instant::now();
-            let Some(bytes) = self.in_flight.due(now) else { return Ok(false) };
+            let Some(bytes) = self.in_flight.due(now + self.wake.late()) else { return Ok(false) };
             match self.to.write(bytes) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(len) => {
@@ -137,7 +141,7 @@ impl Pump<'_> {
             }
             Ok(len) => {
                 chunk.truncate(len);
-                let now = Instant::now();
+                let now = self.wake.arrived(Instant::now());
                 let sent_at = self.effects.rate().map_or(now, |mut rate| rate.sent_at(now, len));
                 self.in_flight.push(chunk, self.effects.delay.due_at(sent_at));
             }
@@ -157,13 +161,13 @@ impl Pump<'_> {
         }
     }
 
-    fn sleep(&self, write_blocked: bool, admission: &Admission) -> io::Result<()> {
+    fn sleep(&mut self, write_blocked: bool, admission: &Admission) -> io::Result<()> {
         let now = Instant::now();
         let due_in = self
             .in_flight
             .due_at()
             .filter(|_| !write_blocked)
-            .map(|due_at| due_at.saturating_duration_since(now));
+            .map(|due_at| due_at.saturating_duration_since(now + self.wake.late()));
         let wait = match admission {
             Admission::After(wait) => Some(due_in.map_or(*wait, |due_in| due_in.min(*wait))),
             Admission::Open | Admission::Closed => due_in,
@@ -180,7 +184,11 @@ impl Pump<'_> {
         }
         let timeout = wait.map(Timespec::try_from).transpose().map_err(io::Error::other)?;
         match poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Ok(ready) => {
+                self.wake.slept(now, wait.filter(|_| ready == 0));
+                Ok(())
+            }
+            Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
