@@ -13,6 +13,7 @@ mod contexts;
 mod cost;
 mod fault;
 mod level;
+pub mod pace;
 mod zlib;
 mod zstd;
 

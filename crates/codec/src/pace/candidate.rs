@@ -1,0 +1,112 @@
+//! A level, and what it was seen to do to this connection's data.
+//!
+//! Levels are not a ladder: on sysbench's digits zstd's first is smaller than its third and seventh, and twice as fast. So
+//! each is measured, and the measurement forgets. Small frames shrink less and cost more than large ones of the same data,
+//! so they are known apart.
+//!
+//! Invariants: what doesn't shrink is tried ever more rarely.
+//!
+//! Not here: the choice (`super`).
+
+use crate::{Algorithm, plain_bytes_per_ms};
+
+/// One level.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    level: u8,
+    /// Plain bytes per second of large frames, without what any frame costs; guessed until it is seen.
+    bytes_per_s: f64,
+    is_seen: bool,
+    /// Plain length in terms of packed length.
+    small_ratio: Option<f64>,
+    large_ratio: Option<f64>,
+    /// Frames to leave out before the next trial, and how many that were the last time.
+    rest: u32,
+    rest_len: u32,
+    /// Frames since it was last seen.
+    unused: u32,
+}
+
+impl Candidate {
+    /// The levels that are worth knowing, the easiest first.
+    pub(super) fn all(algorithm: Algorithm, level_max: u8) -> Vec<Self> {
+        let levels: &[u8] = match algorithm {
+            Algorithm::Uncompressed => &[],
+            Algorithm::Zlib => &[1, 6],
+            Algorithm::Zstd => &[1, 3, 7],
+        };
+        let of = |level: &u8| Self {
+            level: *level,
+            bytes_per_s: plain_bytes_per_ms(algorithm, *level) as f64 * 1e3,
+            is_seen: false,
+            small_ratio: None,
+            large_ratio: None,
+            rest: 0,
+            rest_len: 0,
+            unused: 0,
+        };
+        levels.iter().filter(|level| **level <= level_max.max(1)).map(of).collect()
+    }
+
+    pub(super) const fn level(&self) -> u8 {
+        self.level
+    }
+
+    /// The time that a frame takes to be packed.
+    pub(super) fn pack_s(&self, len: f64) -> f64 {
+        FRAME_S + len / self.bytes_per_s
+    }
+
+    /// How well it packs, unless that is not known.
+    pub(super) fn ratio(&self, len: f64) -> Option<f64> {
+        if len >= SMALL_LEN { self.large_ratio } else { self.small_ratio }
+    }
+
+    /// Whether to try it now, if it may be: when it isn't known, or not any more. It rests after each trial that was no
+    /// use.
+    pub(super) fn takes_turn(&mut self, len: f64, may: bool) -> bool {
+        if self.rest > 0 {
+            self.rest -= 1;
+            return false;
+        }
+        self.unused = self.unused.saturating_add(1);
+        may && (self.ratio(len).is_none() || self.unused > UNUSED_MAX)
+    }
+
+    /// It packed a frame, in this time.
+    pub(super) fn learn(&mut self, plain_len: f64, packed_len: f64, took_s: f64) {
+        self.unused = 0;
+        let blend = |old: f64, new: f64| old + (new - old) * MEMORY;
+        if plain_len >= SMALL_LEN {
+            let rate = plain_len / (took_s - FRAME_S).max(1e-9);
+            self.bytes_per_s = if self.is_seen { blend(self.bytes_per_s, rate) } else { rate };
+            self.is_seen = true;
+        }
+        let known = if plain_len >= SMALL_LEN { &mut self.large_ratio } else { &mut self.small_ratio };
+        let ratio = plain_len / packed_len.max(1.0);
+        let ratio = known.map_or(ratio, |old| blend(old, ratio));
+        if ratio < RATIO_MIN {
+            // Forgotten, and tried again after a while.
+            *known = None;
+            self.rest_len = (self.rest_len * 2).clamp(REST_MIN, REST_MAX);
+            self.rest = self.rest_len;
+        } else {
+            *known = Some(ratio);
+            self.rest_len = 0;
+        }
+    }
+}
+
+/// What a frame costs besides its bytes: tables to set up.
+const FRAME_S: f64 = 5e-6;
+/// Below this a frame's own cost is most of it.
+const SMALL_LEN: f64 = 4096.0;
+/// How much of a new frame goes into what is known.
+const MEMORY: f64 = 0.25;
+/// Less is not worth anybody's time.
+const RATIO_MIN: f64 = 1.04;
+/// Frames that are not tried after one that didn't shrink. At 1,024 a trial costs a thousandth of its time.
+const REST_MIN: u32 = 8;
+const REST_MAX: u32 = 1024;
+/// What was seen so many frames ago may not be true of today's rows.
+const UNUSED_MAX: u32 = 512;

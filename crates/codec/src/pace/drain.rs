@@ -1,0 +1,114 @@
+//! How fast a destination takes bytes: the rate of the link, or of whoever reads behind it.
+//!
+//! ```text
+//!  sent ──▶ │ unsent │ on its way │ ──▶ acknowledged
+//!           └──── queued_len ─────┘
+//!  two looks, never empty in between:  rate = acknowledged in between / time
+//!  empty at the second look:           rate ≥ that
+//! ```
+//! Invariants: no rate from a time in which the destination had nothing to take.
+//!
+//! Not here: what follows from it (`super`), whether it is link or reader (`reader`).
+
+use std::time::Duration;
+
+/// Of one destination.
+#[derive(Debug, Default)]
+pub(super) struct Drain {
+    sent_len: u64,
+    acknowledged_len: u64,
+    looked: Option<Duration>,
+    /// What is being measured: bytes, seconds.
+    window: (f64, f64),
+    bytes_per_s: Option<f64>,
+}
+
+impl Drain {
+    /// Bytes were handed over.
+    pub(super) fn sent(&mut self, len: u64) {
+        self.sent_len += len;
+    }
+
+    /// `queued_len` of what was handed over is not acknowledged `now`.
+    pub(super) fn look(&mut self, now: Duration, queued_len: u64) {
+        let Some(looked) = self.looked else {
+            self.looked = Some(now);
+            return;
+        };
+        let time_s = now.saturating_sub(looked).as_secs_f64();
+        if time_s <= 0.0 {
+            return;
+        }
+        self.looked = Some(now);
+        let before = self.acknowledged_len;
+        // TLS adds to what is queued.
+        self.acknowledged_len = self.sent_len.saturating_sub(queued_len).max(before);
+        let len = (self.acknowledged_len - before) as f64;
+        if queued_len == 0 {
+            // Whatever was taken in so little time was taken no slower than this.
+            self.window = (0.0, 0.0);
+            self.bytes_per_s = self.bytes_per_s.map(|rate| rate.max(len / time_s));
+            return;
+        }
+        self.window.0 += len;
+        self.window.1 += time_s;
+        let (len, time_s) = self.window;
+        // The first rate is wanted soon.
+        let part = if self.bytes_per_s.is_none() { FIRST_PART } else { 1.0 };
+        if len >= WINDOW_LEN * part || time_s >= WINDOW_S * part {
+            let rate = (len / time_s).max(1.0);
+            // A link that changes is followed at once; half of the old rate damps its noise.
+            self.bytes_per_s = Some(self.bytes_per_s.map_or(rate, |old| f64::midpoint(old, rate)));
+            self.window = (0.0, 0.0);
+        }
+    }
+
+    /// Bytes per second, if the destination was ever what others waited for.
+    pub(super) const fn bytes_per_s(&self) -> Option<f64> {
+        self.bytes_per_s
+    }
+
+    /// Another destination on the same link has seen it.
+    pub(super) fn assume(&mut self, bytes_per_s: f64) {
+        self.bytes_per_s.get_or_insert(bytes_per_s);
+    }
+}
+
+/// What a rate is taken over: long against a look's own time and the kernel's pieces of 64 KiB, short against what a user
+/// notices.
+const WINDOW_LEN: f64 = 256.0 * 1024.0;
+const WINDOW_S: f64 = 0.02;
+const FIRST_PART: f64 = 0.25;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_queue_that_never_empties_tells_the_rate() {
+        let mut drain = Drain::default();
+        drain.look(MS, 0);
+        drain.sent(1_000_000);
+        for ms in 2..=9 {
+            drain.look(ms * MS, 1_000_000 - u64::from(ms - 1) * 100_000);
+        }
+        assert_eq!(drain.bytes_per_s(), Some(1e8));
+    }
+
+    #[test]
+    fn an_empty_queue_tells_a_rate_from_below_only() {
+        let mut drain = Drain::default();
+        drain.look(Duration::ZERO, 0);
+        for ms in 1..10 {
+            drain.sent(1_000);
+            drain.look(ms * MS, 0);
+        }
+        assert_eq!(drain.bytes_per_s(), None);
+        drain.assume(1e5);
+        drain.sent(1_000);
+        drain.look(10 * MS, 0);
+        assert_eq!(drain.bytes_per_s(), Some(1e6));
+    }
+}

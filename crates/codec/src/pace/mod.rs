@@ -1,0 +1,281 @@
+//! The controller: for each frame whether to pack it, and how hard, so that it is never slower than sending it stored.
+//!
+//! ```text
+//!            queued ahead     this frame
+//!  stored    |▒▒▒▒▒▒▒▒▒▒|░░░░░░░░░░░░░░░|        S/B
+//!  packed    |▒▒▒▒▒▒▒▒▒▒|░░░░░░|                 S/rB                   if S/C < Q/B: the link is busy meanwhile
+//!            [ S/C ]                             S/C + S/rB + S/D       if nothing follows, and somebody waits
+//! ```
+//! `Q` bytes not yet on their way, `S` the frame's plain length, `B` the rate at which the destination takes bytes
+//! (`drain`), `C` and `r` how fast and how well a level packs (`candidate`), `D` the receiver's unpacking. As long as the
+//! link has something to send, packing takes none of its time; when it hasn't, the frame goes stored and the link is busy
+//! again. So where link and CPU cross some frames are packed and others are not, which no fixed setting does.
+//!
+//! Where the reader's window is what holds bytes back both forms are tried (`reader`).
+//!
+//! Invariants: no clock (time is an argument), no randomness; bounded memory; while nothing is known of the link frames go
+//! stored; data that doesn't shrink is tried ever more rarely.
+//!
+//! Not here: sockets (whoever uses this looks at them; the proxy does not yet), what servers pack at a level that is fixed at
+//! login. See `docs/adr/0021-pace-fills-an-idle-link.md`.
+
+mod candidate;
+mod drain;
+mod reader;
+
+#[cfg(test)]
+mod simulation;
+
+use std::time::Duration;
+
+use self::candidate::Candidate;
+use self::drain::Drain;
+use self::reader::Reader;
+use crate::Algorithm;
+
+/// The controller of one direction of a connection.
+#[derive(Debug)]
+pub struct Pace {
+    candidates: Vec<Candidate>,
+    drain: Drain,
+    link_bytes_per_s: Option<f64>,
+    now: Duration,
+    unsent_len: u64,
+    /// Frames since one went stored because the link had nothing to do.
+    hidden: u32,
+    /// The frame before was not the last of its kind.
+    had_more: bool,
+    reader: Reader,
+    last: Last,
+}
+
+/// A look at the destination's socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// Since any fixed moment.
+    pub now: Duration,
+    /// Bytes that were handed over and are not acknowledged.
+    pub queued_len: u64,
+    /// Those of them that are not on their way either.
+    pub unsent_len: u64,
+    /// They wait for room in the receiver's buffer, and not for the link.
+    pub reader_waits: bool,
+    /// Free room in the receiver's buffer, as it told last.
+    pub window_len: u64,
+}
+
+/// What becomes of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choice {
+    /// At this level, or stored.
+    pub level: Option<u8>,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Why a frame is packed or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reason {
+    /// The link never had a queue: nothing is known of its rate, which is more than is needed.
+    LinkNotSeen,
+    /// The link has nothing else to do: stored bytes are there at once.
+    LinkIsIdle,
+    /// By what is known packing makes it slower.
+    Slower,
+    /// By what is known packing makes it faster.
+    Faster,
+    /// To learn what the level does to such data, while the link is busy with what was sent before.
+    TriesLevel,
+    /// The reader is what others wait for, and it gets packed bytes faster.
+    ReaderGains,
+    /// The reader is what others wait for, and unpacking would make it slower still.
+    ReaderLoses,
+}
+
+impl Pace {
+    /// A controller that may use levels up to `level_max`.
+    #[must_use]
+    pub fn new(algorithm: Algorithm, level_max: u8) -> Self {
+        Self {
+            candidates: Candidate::all(algorithm, level_max),
+            drain: Drain::default(),
+            link_bytes_per_s: None,
+            now: Duration::ZERO,
+            unsent_len: 0,
+            hidden: SHORT_OF_CPU,
+            had_more: false,
+            reader: Reader::new(),
+            last: Last { is_packed: false, len: 0 },
+        }
+    }
+
+    /// Another connection over the same link has seen this rate, bytes per second.
+    pub fn assume_link(&mut self, bytes_per_s: f64) {
+        self.drain.assume(bytes_per_s);
+        self.link_bytes_per_s.get_or_insert(bytes_per_s);
+    }
+
+    /// The rate of the link, bytes per second, if it was ever the limit.
+    #[must_use]
+    pub fn link_bytes_per_s(&self) -> Option<f64> {
+        self.link_bytes_per_s
+    }
+
+    /// The socket was looked at; call it before a choice, and again before what it led to is sent.
+    pub fn look(&mut self, look: Look) {
+        self.now = look.now;
+        self.unsent_len = look.unsent_len;
+        self.reader.look(&look, self.last, self.link_bytes_per_s);
+        self.drain.look(look.now, look.queued_len);
+        if !self.reader.is_limit() {
+            self.link_bytes_per_s = self.drain.bytes_per_s();
+        }
+    }
+
+    /// What to do with a frame of `plain_len` bytes; `more` follow it at once, or somebody waits for it.
+    pub fn choose(&mut self, plain_len: usize, more: bool) -> Choice {
+        let Some(rate) = self.drain.bytes_per_s() else {
+            return Choice { level: None, reason: Reason::LinkNotSeen };
+        };
+        let frame = Frame { len: number(plain_len), more, queue_s: self.unsent_len as f64 / rate };
+        if let Some(level) = self.untried(&frame, rate) {
+            return Choice { level: Some(level), reason: Reason::TriesLevel };
+        }
+        let Some((level, packed_s)) = self.fastest(&frame, rate) else {
+            // The first of several doesn't count: there was nothing to be busy with.
+            if self.had_more {
+                self.hidden = 0;
+            }
+            self.had_more = more;
+            return Choice { level: None, reason: Reason::LinkIsIdle };
+        };
+        self.hidden = self.hidden.saturating_add(1);
+        self.had_more = more;
+        if packed_s >= frame.len / rate * GAIN_MIN {
+            return Choice { level: None, reason: Reason::Slower };
+        }
+        if !(self.reader.is_limit() && more) {
+            return Choice { level: Some(level), reason: Reason::Faster };
+        }
+        let unpack_s_per_byte = self.unpack_s(frame.len) / frame.len;
+        if self.reader.packs(self.now, unpack_s_per_byte) {
+            Choice { level: Some(level), reason: Reason::ReaderGains }
+        } else {
+            Choice { level: None, reason: Reason::ReaderLoses }
+        }
+    }
+
+    /// A level that is not known on such data, where trying it costs no time of the link's, or hardly any.
+    fn untried(&mut self, frame: &Frame, rate: f64) -> Option<u8> {
+        let easiest = self.candidates.first()?.level();
+        self.candidates.iter_mut().find_map(|candidate| {
+            let pack_s = candidate.pack_s(frame.len);
+            // The easiest may gain on an idle link, too, if it does what it mostly does.
+            let is_easiest = candidate.level() == easiest;
+            let is_hoped =
+                pack_s * (1.0 + 1.0 / UNPACKING_IS_FASTER) < frame.len / rate * (1.0 - 1.0 / RATIO_HOPED);
+            let may = pack_s < frame.queue_s * GUESS_IS_CAUTIOUS || (is_easiest && is_hoped);
+            candidate.takes_turn(frame.len, may).then(|| candidate.level())
+        })
+    }
+
+    /// The level that takes most bytes off the link in its time.
+    fn thriftiest(&self, len: f64) -> Option<&Candidate> {
+        let known = self.candidates.iter().filter_map(|candidate| {
+            let ratio = candidate.ratio(len)?;
+            Some((candidate, (1.0 - 1.0 / ratio) / candidate.pack_s(len)))
+        });
+        known.max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(candidate, _)| candidate)
+    }
+
+    /// Lately a frame went stored because the link had nothing to do.
+    fn is_short_of_cpu(&self) -> bool {
+        self.hidden < SHORT_OF_CPU
+    }
+
+    /// How long the receiver unpacks a frame, which hardly depends on the level.
+    fn unpack_s(&self, len: f64) -> f64 {
+        self.candidates.first().map_or(0.0, |easiest| easiest.pack_s(len)) / UNPACKING_IS_FASTER
+    }
+
+    /// The level that costs the least time at this rate of the link, and that time.
+    fn fastest(&self, frame: &Frame, rate: f64) -> Option<(u8, f64)> {
+        let unpack_s = self.unpack_s(frame.len);
+        let thriftiest = self.thriftiest(frame.len)?;
+        let mut best: Option<(u8, f64)> = None;
+        for candidate in &self.candidates {
+            let Some(ratio) = candidate.ratio(frame.len) else { continue };
+            let is_thriftiest = candidate.level() == thriftiest.level();
+            if self.is_short_of_cpu() && !is_thriftiest {
+                continue;
+            }
+            let pack_s = candidate.pack_s(frame.len);
+            let link_s = frame.len / ratio / rate;
+            let time_s = if frame.more && frame.len <= ALONE_LEN {
+                // A harder level leaves enough of the queue for the next frame.
+                let next_s = if is_thriftiest { 0.0 } else { thriftiest.pack_s(frame.len) };
+                if pack_s + next_s > frame.queue_s {
+                    continue;
+                }
+                link_s.max(unpack_s)
+            } else {
+                (pack_s - frame.queue_s).max(0.0) + link_s + unpack_s
+            };
+            if best.is_none_or(|(_, best_s)| time_s < best_s * GAIN_OF_LEVEL) {
+                best = Some((candidate.level(), time_s));
+            }
+        }
+        best
+    }
+
+    /// A frame was packed, or would have been but for its length.
+    pub fn packed(&mut self, level: u8, plain_len: usize, packed_len: usize, took: Duration) {
+        if let Some(candidate) = self.candidates.iter_mut().find(|candidate| candidate.level() == level) {
+            candidate.learn(number(plain_len), number(packed_len), took.as_secs_f64());
+        }
+    }
+
+    /// A frame of `plain_len` bytes was handed over as `len` bytes.
+    pub fn sent(&mut self, plain_len: usize, len: usize) {
+        self.last = Last { is_packed: len < plain_len, len: len as u64 };
+        self.reader.sent(plain_len, len);
+        self.drain.sent(len as u64);
+    }
+}
+
+/// The frame that was sent last.
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    is_packed: bool,
+    /// As it was sent.
+    len: u64,
+}
+
+/// What is to be decided about.
+struct Frame {
+    /// Plain bytes.
+    len: f64,
+    /// Others follow it at once.
+    more: bool,
+    /// How long the link is busy with what was sent before.
+    queue_s: f64,
+}
+
+fn number(len: usize) -> f64 {
+    len as f64
+}
+
+/// Packed has to be so much faster: what is known is not known better.
+const GAIN_MIN: f64 = 0.97;
+/// A harder level has to be so much faster than an easier one: it takes more CPU.
+const GAIN_OF_LEVEL: f64 = 0.95;
+/// Unpacking is faster than packing by at least this, for every algorithm and level (`examples/speeds.rs`).
+const UNPACKING_IS_FASTER: f64 = 2.0;
+/// What is hoped of data that was never packed.
+const RATIO_HOPED: f64 = 1.5;
+/// As long as a frame in so many goes stored for want of time, the time goes where it saves most.
+const SHORT_OF_CPU: u32 = 128;
+/// Longer frames are large packets, which nothing else hides.
+const ALONE_LEN: f64 = 256.0 * 1024.0;
+/// A level that was never seen is taken to be so much slower than it is (`plain_bytes_per_ms`).
+const GUESS_IS_CAUTIOUS: f64 = 3.0;

@@ -1,0 +1,288 @@
+//! A transfer, simulated: source, controller, socket, link, reader, each as fast as the test says.
+//!
+//! ```text
+//!  source ─▶ pack ─▶ │ socket: at most LOWAT unsent │ ─▶ link ─▶ │ reader's buffer │ ─▶ unpack, read
+//!           one thread                                             its own thread
+//! ```
+//! Times are computed frame by frame, without chance; the fixed settings run through the same.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::{Choice, Look, Pace, Reason};
+use crate::Algorithm;
+
+/// What a level does to the data.
+#[derive(Clone, Copy)]
+struct Codec {
+    level: u8,
+    pack: f64,
+    ratio: f64,
+    unpack: f64,
+}
+
+/// MB/s and ratios of facts that were measured (`examples/speeds.rs`).
+const DIGITS: [Codec; 3] = [
+    Codec { level: 1, pack: 400e6, ratio: 2.05, unpack: 1500e6 },
+    Codec { level: 3, pack: 150e6, ratio: 1.97, unpack: 700e6 },
+    Codec { level: 7, pack: 41e6, ratio: 1.98, unpack: 600e6 },
+];
+const TEXT: [Codec; 3] = [
+    Codec { level: 1, pack: 350e6, ratio: 2.9, unpack: 1000e6 },
+    Codec { level: 3, pack: 220e6, ratio: 3.3, unpack: 1000e6 },
+    Codec { level: 7, pack: 70e6, ratio: 3.6, unpack: 1000e6 },
+];
+const WIDE: [Codec; 3] = [
+    Codec { level: 1, pack: 1500e6, ratio: 60.0, unpack: 3000e6 },
+    Codec { level: 3, pack: 1400e6, ratio: 70.0, unpack: 3000e6 },
+    Codec { level: 7, pack: 700e6, ratio: 80.0, unpack: 3000e6 },
+];
+const NOISE: [Codec; 3] = [
+    Codec { level: 1, pack: 900e6, ratio: 1.0, unpack: 3000e6 },
+    Codec { level: 3, pack: 700e6, ratio: 1.0, unpack: 3000e6 },
+    Codec { level: 7, pack: 300e6, ratio: 1.0, unpack: 3000e6 },
+];
+
+#[derive(Clone, Copy)]
+struct World {
+    codecs: [Codec; 3],
+    /// Wire bytes per second, from each of these times on.
+    link: &'static [(f64, f64)],
+    /// Plain bytes per second that the reader reads, besides unpacking.
+    reader: f64,
+    total: f64,
+}
+
+const FRAME: f64 = 131_072.0;
+const LOWAT: f64 = 262_144.0;
+/// How fast a stored frame gets through the proxy.
+const COPY: f64 = 3e9;
+const READER_BUFFER: f64 = 2e6;
+
+/// Who decides.
+enum Setting {
+    Fixed(Option<u8>),
+    Paced(Box<Pace>),
+}
+
+struct Run {
+    time_s: f64,
+    reasons: Vec<Reason>,
+    /// Time at which each frame was handed over, and whether it was packed.
+    frames: Vec<(f64, bool)>,
+}
+
+/// A frame that has left the proxy: when it has crossed the link, and when it was read.
+struct Sent {
+    wire: f64,
+    arrived: f64,
+    read: f64,
+}
+
+/// Everything behind the proxy.
+struct Way<'a> {
+    world: &'a World,
+    sent: VecDeque<Sent>,
+    link_free: f64,
+    reader_free: f64,
+    /// Time in which the window was closed, in terms of all: as the kernel counts it.
+    waiting: f64,
+}
+
+impl Way<'_> {
+    fn link_rate(&self, time: f64) -> f64 {
+        let link = self.world.link.iter().rev().find(|(from, _)| *from <= time);
+        link.map_or(f64::INFINITY, |(_, rate)| *rate)
+    }
+
+    /// Bytes that have not crossed the link.
+    fn queued(&self, now: f64) -> f64 {
+        let left = |one: &Sent| {
+            let rate = self.link_rate(one.arrived);
+            ((one.arrived - now) * rate).clamp(0.0, one.wire)
+        };
+        // All of them are behind what has arrived.
+        self.sent.iter().rev().take_while(|one| one.arrived > now).map(left).sum()
+    }
+
+    /// Bytes of the receiver's buffer that hold something, or will.
+    fn buffered(&self, at: f64) -> f64 {
+        self.sent.iter().rev().take_while(|one| one.read > at).map(|one| one.wire).sum()
+    }
+
+    fn look(&self, now: f64) -> Look {
+        let queued_len = self.queued(now) as u64;
+        let held =
+            self.sent.iter().rev().skip_while(|one| one.arrived > now).take_while(|one| now < one.read);
+        Look {
+            now: Duration::from_secs_f64(now),
+            queued_len,
+            unsent_len: queued_len,
+            reader_waits: self.waiting > 0.2,
+            window_len: (READER_BUFFER - held.map(|one| one.wire).sum::<f64>()).max(0.0) as u64,
+        }
+    }
+
+    /// When the socket takes another frame: while less than LOWAT is unsent.
+    fn writable(&mut self, mut now: f64) -> f64 {
+        while self.queued(now) >= LOWAT {
+            let next = self.sent.iter().rev().take_while(|one| one.arrived > now).last();
+            let next = next.map_or(now, |one| one.arrived);
+            let step = ((self.queued(now) - LOWAT) / self.link_rate(next)).max(1e-6);
+            now += step.min((next - now).max(1e-6));
+        }
+        while self.sent.front().is_some_and(|one| one.read < now) {
+            self.sent.pop_front();
+        }
+        now
+    }
+
+    /// A frame that takes the reader so long is handed over.
+    fn send(&mut self, now: f64, wire: f64, reading_s: f64) {
+        let ready = now.max(self.link_free);
+        let mut begin = ready;
+        while self.buffered(begin) + wire > READER_BUFFER {
+            let next = self.sent.iter().rev().take_while(|one| one.read > begin).last();
+            begin = next.map_or(f64::INFINITY, |one| one.read);
+        }
+        let arrived = begin + wire / self.link_rate(begin);
+        self.waiting += ((begin - ready) / (arrived - ready) - self.waiting) * 0.2;
+        self.link_free = arrived;
+        self.reader_free = self.reader_free.max(arrived) + reading_s;
+        self.sent.push_back(Sent { wire, arrived, read: self.reader_free });
+    }
+}
+
+fn run(world: World, mut setting: Setting) -> Run {
+    let mut way =
+        Way { world: &world, sent: VecDeque::new(), link_free: 0.0, reader_free: 0.0, waiting: 0.0 };
+    let (mut reasons, mut frames) = (Vec::new(), Vec::new());
+    let (mut now, mut moved) = (0.0, 0.0);
+    while moved < world.total {
+        now = way.writable(now);
+        let choice = match &mut setting {
+            Setting::Fixed(level) => Choice { level: *level, reason: Reason::Faster },
+            Setting::Paced(pace) => {
+                pace.look(way.look(now));
+                pace.choose(FRAME as usize, true)
+            }
+        };
+        now += FRAME / COPY;
+        let (mut wire, mut reading_s) = (FRAME, FRAME / world.reader);
+        if let Some(codec) = world.codecs.iter().find(|codec| Some(codec.level) == choice.level) {
+            let took = FRAME / codec.pack;
+            now += took;
+            if codec.ratio > 1.001 {
+                wire = FRAME / codec.ratio;
+                reading_s += FRAME / codec.unpack;
+            }
+            if let Setting::Paced(pace) = &mut setting {
+                pace.packed(codec.level, FRAME as usize, wire as usize, Duration::from_secs_f64(took));
+            }
+        }
+        if let Setting::Paced(pace) = &mut setting {
+            pace.look(way.look(now));
+            pace.sent(FRAME as usize, wire as usize);
+        }
+        reasons.push(choice.reason);
+        frames.push((now, wire < FRAME));
+        way.send(now, wire, reading_s);
+        moved += FRAME;
+    }
+    Run { time_s: way.reader_free, reasons, frames }
+}
+
+impl Run {
+    fn reasons(&self) -> String {
+        let mut counts = std::collections::BTreeMap::new();
+        for reason in &self.reasons {
+            *counts.entry(*reason).or_insert(0) += 1;
+        }
+        format!("{counts:?}, {} packed", self.frames.iter().filter(|(_, is_packed)| *is_packed).count())
+    }
+}
+
+fn paced(link_bytes_per_s: Option<f64>) -> Setting {
+    let mut pace = Pace::new(Algorithm::Zstd, 22);
+    if let Some(rate) = link_bytes_per_s {
+        pace.assume_link(rate);
+    }
+    Setting::Paced(Box::new(pace))
+}
+
+const LINKS: [&[(f64, f64)]; 10] = [
+    &[(0.0, 1.25e6)],
+    &[(0.0, 12.5e6)],
+    &[(0.0, 40e6)],
+    &[(0.0, 125e6)],
+    &[(0.0, 200e6)],
+    &[(0.0, 300e6)],
+    &[(0.0, 450e6)],
+    &[(0.0, 700e6)],
+    &[(0.0, 1500e6)],
+    &[(0.0, 1e12)],
+];
+
+#[test]
+fn a_transfer_is_never_slower_and_as_fast_as_the_best_fixed_setting() {
+    let mut told = String::new();
+    let (mut slower, mut far) = (0, 0);
+    for (name, codecs) in [("digits", DIGITS), ("text", TEXT), ("wide", WIDE), ("noise", NOISE)] {
+        for link in LINKS {
+            for reader in [1e12, 600e6, 150e6] {
+                let rate = link[0].1.min(reader).min(2e9);
+                // A second of it: a scan, and its beginning counts.
+                let world = World { codecs, link, reader, total: rate.max(20e6) };
+                let none = run(world, Setting::Fixed(None)).time_s;
+                let best = [1, 3, 7].map(|level| run(world, Setting::Fixed(Some(level))).time_s);
+                let best = best.into_iter().fold(none, f64::min);
+                let own = run(world, paced(Some(link[0].1)));
+                let (to_none, to_best) = (own.time_s / none, own.time_s / best);
+                slower += u32::from(to_none > 1.03);
+                far += u32::from(to_best > 1.05);
+                let mark = match () {
+                    () if to_none > 1.03 => "SLOWER",
+                    () if to_best > 1.05 => "FAR",
+                    () => "",
+                };
+                let (link, reader) = (link[0].1 / 1e6, reader / 1e6);
+                told += &format!(
+                    "{name:6} link {link:>9.2} MB/s, reader {reader:>9.0}: best/none {:5.3} own/none {to_none:5.3} \
+                     own/best {to_best:5.3} {mark:6} {}\n",
+                    best / none,
+                    own.reasons()
+                );
+            }
+        }
+    }
+    assert_eq!(slower, 0, "{told}");
+    assert!(far * 20 <= 120, "{far} of 120\n{told}");
+}
+
+/// Part of the frames that were packed between two moments.
+fn packed_part(run: &Run, from_s: f64, to_s: f64) -> f64 {
+    let frames: Vec<bool> =
+        run.frames.iter().filter(|(at, _)| (from_s..to_s).contains(at)).map(|(_, packed)| *packed).collect();
+    assert!(frames.len() > 20, "{}", frames.len());
+    frames.iter().filter(|packed| **packed).count() as f64 / frames.len() as f64
+}
+
+#[test]
+fn a_link_that_becomes_slow_and_fast_again_is_followed_within_half_a_second() {
+    const STEPS: &[(f64, f64)] = &[(0.0, 1e12), (0.3, 12.5e6), (2.3, 1e12)];
+    let world = World { codecs: TEXT, link: STEPS, reader: 1e12, total: 3e9 };
+    let own = run(world, paced(None));
+    assert_eq!(packed_part(&own, 0.0, 0.3), 0.0);
+    assert!(packed_part(&own, 0.5, 2.2) > 0.97, "{}", own.reasons());
+    assert!(packed_part(&own, 2.6, 3.0) < 0.02, "{}", own.reasons());
+}
+
+#[test]
+fn where_link_and_cpu_cross_frames_of_both_forms_are_faster_than_either() {
+    let world = World { codecs: DIGITS, link: &[(0.0, 400e6)], reader: 1e12, total: 400e6 };
+    let none = run(world, Setting::Fixed(None)).time_s;
+    let packed = run(world, Setting::Fixed(Some(1))).time_s;
+    assert!((packed / none - 1.0).abs() < 0.15, "no crossing: {none} {packed}");
+    let own = run(world, paced(None)).time_s;
+    assert!(own < 0.9 * none.min(packed), "{own} {none} {packed}");
+}
