@@ -14,6 +14,7 @@ use codec::Algorithm;
 use lab::link::Address;
 use lab::real::{Kind, RealServer};
 
+use super::wirepress_process::LOGIN_MAX;
 use crate::client::{Account, Client, ClientFault, Compression, Stop};
 use crate::cpu;
 use crate::server_url::ServerUrl;
@@ -89,6 +90,7 @@ impl Database {
         };
         let mut options = lab::real::Options::new()
             .argument(format!("--max-connections={CONNECTIONS_MAX}"))
+            .argument(format!("--connect-timeout={}", LOGIN_MAX.as_secs()))
             .argument("--max-prepared-stmt-count=1000000")
             .argument("--innodb-buffer-pool-size=1G")
             .argument("--performance-schema=ON");

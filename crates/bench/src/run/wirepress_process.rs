@@ -58,6 +58,7 @@ impl WirepressProcess {
             .args(["proxy", "--listen", &SocketAddr::new(options.listen, 0).to_string(), "--server"])
             .arg(options.server.to_string())
             .args(["--zstd-compression-level-max", "22"])
+            .args(["--login-timeout", &(LOGIN_MAX.as_secs() - 10).to_string()])
             .args(options.arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -143,6 +144,9 @@ fn address_in(line: &str) -> Option<SocketAddr> {
     rest.get(..end)?.parse().ok()
 }
 
+/// Two thousand clients that begin TLS at once on two cores wait for a core before they can send their login: the
+/// server's limit, and ours a little below it.
+pub(crate) const LOGIN_MAX: Duration = Duration::from_secs(60);
 /// A start takes milliseconds; a machine that swaps may take seconds.
 const START_MAX: Duration = Duration::from_secs(20);
 
