@@ -4,31 +4,55 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use lab::link::Link;
 
-/// Tell what compression would do for your own statements, server and link.
+/// Tell what compression would do for your own statements or traffic, server and link.
 ///
-/// Runs the statements of a file on your server, with each compression in turn, measures the link, and tells in about a
-/// minute which compression to use where, what that changes and how sure that is, where the border lies, and the lines
-/// to paste. Nothing is made on the server: its sessions are read-only. Without enough to judge from it says what is
+/// Runs the statements of a file or of a sysbench script on your server, with each compression in turn; or looks at live
+/// traffic that passes through it; or reads a capture. From that and from the link it tells which compression to use
+/// where, what that changes and how sure that is, where the border lies, and the lines to paste. Nothing is made on the
+/// server, and its sessions are read-only; of traffic nothing is stored. Without enough to judge from it says what is
 /// missing, and the exit code is 1.
 #[derive(Debug, Clone, Args)]
+#[command(group(ArgGroup::new("way").required(true).args(["query_file", "sysbench", "tap", "pcap"])))]
 pub(crate) struct AdviseArgs {
-    /// Your server, mysql://user:password@host:port/database (or …@/database?socket=/path).
-    #[arg(long, value_name = "URL")]
-    pub(crate) server: String,
-    /// A file with the statements of the workload, each ended by a semicolon.
+    /// Your server, mysql://user:password@host:port/database (or …@/database?socket=/path); with --tap also host:port.
+    #[arg(long, value_name = "URL", required_unless_present = "pcap", conflicts_with = "pcap")]
+    pub(crate) server: Option<String>,
+    /// Run the statements of a file, each ended by a semicolon.
     #[arg(long, value_name = "FILE")]
-    pub(crate) query_file: PathBuf,
+    pub(crate) query_file: Option<PathBuf>,
+    /// Run the statements that a script of sysbench sends in two seconds: oltp_read_only, or a .lua file. Its tables must
+    /// have been prepared.
+    #[arg(long, value_name = "SCRIPT")]
+    pub(crate) sysbench: Option<String>,
+    /// Listen here, host:port, pass on to the server whatever comes, and look at it.
+    #[arg(long, value_name = "LISTEN")]
+    pub(crate) tap: Option<String>,
+    /// Read a capture of the server's port (pcap or pcapng).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
     /// Run statements that write, too; each runs several times.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["tap", "pcap"])]
     pub(crate) allow_writes: bool,
+    /// An option of the sysbench script such as tables=4; may be given several times.
+    #[arg(long, value_name = "NAME=VALUE", allow_hyphen_values = true,
+        conflicts_with_all = ["query_file", "tap", "pcap"])]
+    pub(crate) sysbench_option: Vec<String>,
+    /// CPU that looking at a tap's traffic may take, in per cent of a core.
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = percent,
+        conflicts_with_all = ["query_file", "sysbench", "pcap"])]
+    pub(crate) tap_cpu_percent: f64,
+    /// The server's port in the capture.
+    #[arg(long, value_name = "PORT", default_value_t = 3306, conflicts_with_all = ["query_file", "sysbench", "tap"],
+        value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: u16,
     /// Tell about this link and not about the one to the server: RATE or RATE,ROUND_TRIP such as 100mbit,1.4ms.
     #[arg(long, value_name = "LINK")]
     pub(crate) assume_link: Option<Link>,
-    /// Seconds for which the statements are timed.
-    #[arg(long = "for", value_name = "SECONDS", default_value_t = 30,
+    /// Seconds for which statements are timed, or traffic is looked at.
+    #[arg(long = "for", value_name = "SECONDS", default_value_t = 30, conflicts_with = "pcap",
         value_parser = clap::value_parser!(u64).range(1..=600))]
     pub(crate) seconds: u64,
     /// Uncompressed GB (10^9 bytes) that the server sends to its clients in a month.
@@ -54,4 +78,9 @@ pub(crate) struct AdviseArgs {
 fn price(text: &str) -> Result<f64, &'static str> {
     let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
     number.ok_or("a number from 0 on is wanted, such as 0.09")
+}
+
+fn percent(text: &str) -> Result<f64, &'static str> {
+    let number = text.parse::<f64>().ok().filter(|number| (0.1..=100.0).contains(number));
+    number.ok_or("a number from 0.1 to 100 is wanted, such as 5")
 }

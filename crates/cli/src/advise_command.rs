@@ -6,29 +6,54 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use bench::advise::{self, Options, Prices, StatementSource, TrialOptions, Workload};
-use bench::server_url::ServerUrl;
+use bench::advise::{
+    self, Options, PcapOptions, Prices, StatementSource, TapOptions, TapServer, TrialOptions, Workload,
+};
 
 use crate::advise_args::AdviseArgs;
 
 /// Measures and tells.
 pub(crate) fn run(args: AdviseArgs) -> anyhow::Result<()> {
-    let server = args.server.parse::<ServerUrl>()?;
-    let prices = Prices {
-        gb_per_month: args.gb_per_month,
-        per_gb: args.price_per_gb,
-        per_core_hour: args.price_per_core_hour,
+    let options = Options {
+        workload: workload(&args)?,
+        assume_link: args.assume_link,
+        seed: args.seed,
+        prices: Prices {
+            gb_per_month: args.gb_per_month,
+            per_gb: args.price_per_gb,
+            per_core_hour: args.price_per_core_hour,
+        },
+        out: args.out,
+        json: args.json,
     };
-    let AdviseArgs { query_file, allow_writes, assume_link, seconds, out, json, seed, .. } = args;
-    let wirepress =
-        std::env::current_exe().context("cannot find this program's own file, to start the proxy")?;
-    let workload = Workload::Trial(TrialOptions {
-        server,
-        statements: StatementSource::QueryFile(query_file),
-        allow_writes,
-        time: Duration::from_secs(seconds),
-        wirepress,
-    });
-    let options = Options { workload, assume_link, seed, prices, out, json };
     advise::run(&options, &mut std::io::stdout())
+}
+
+/// The way that was chosen; the argument parser has seen to it that one was.
+fn workload(args: &AdviseArgs) -> anyhow::Result<Workload> {
+    let time = Duration::from_secs(args.seconds);
+    if let Some(file) = &args.pcap {
+        return Ok(Workload::Pcap(PcapOptions { file: file.clone(), port: args.port }));
+    }
+    let server = args.server.as_deref().context("--server is missing")?;
+    if let Some(listen) = &args.tap {
+        let server = server.parse::<TapServer>()?;
+        let (listen, cpu_percent) = (listen.clone(), args.tap_cpu_percent);
+        return Ok(Workload::Tap(TapOptions { listen, server, time, cpu_percent }));
+    }
+    let statements = match (&args.query_file, &args.sysbench) {
+        (Some(file), _) => StatementSource::QueryFile(file.clone()),
+        (None, Some(script)) => {
+            StatementSource::Sysbench { script: script.clone(), options: args.sysbench_option.clone() }
+        }
+        (None, None) => anyhow::bail!("--query-file, --sysbench, --tap or --pcap is missing"),
+    };
+    Ok(Workload::Trial(TrialOptions {
+        server: server.parse()?,
+        statements,
+        allow_writes: args.allow_writes,
+        time,
+        wirepress: std::env::current_exe()
+            .context("cannot find this program's own file, to start the proxy")?,
+    }))
 }

@@ -28,7 +28,7 @@ pub(crate) enum Command {
     /// Show on this machine, in about a minute, what compression gains and costs.
     Demo(DemoArgs),
     /// Tell what compression would do for your own statements, server and link.
-    Advise(AdviseArgs),
+    Advise(Box<AdviseArgs>),
     /// Measure what compression gains and costs: the published experiments, on real servers over emulated links.
     Bench(BenchArgs),
     /// Write man pages or shell completions.

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     };
     let done = match args.command {
         Command::Demo(demo) => demo_command::run(demo),
-        Command::Advise(advise) => advise_command::run(advise),
+        Command::Advise(advise) => advise_command::run(*advise),
         Command::Bench(bench) => bench_command::run(bench.what),
         Command::CheckConfig(check) => proxy_command::check(&check),
         Command::Proxy(proxy) => proxy_command::run(*proxy),
@@ -55,6 +55,7 @@ fn main() -> ExitCode {
 /// Whether arguments or a config file are at fault.
 fn is_usage(error: &anyhow::Error) -> bool {
     error.is::<bench::server_url::ServerUrlFault>()
+        || error.is::<bench::advise::TapServerFault>()
         || error.is::<proxy_command::BadConfig>()
         || error.is::<proxy::TlsError>()
         || error.is::<proxy::FileError>()

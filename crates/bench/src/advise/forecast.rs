@@ -237,7 +237,7 @@ mod tests {
     };
 
     fn exchange(plain_bytes: f64) -> Exchange {
-        Exchange { request_bytes: 0.0, plain_bytes, rows: 1 }
+        Exchange { request_bytes: 0.0, plain_bytes, rows: Some(1) }
     }
 
     fn way(plain_bytes: f64, packed_bytes: f64, time_s: f64, candidate: &Candidate) -> Way {

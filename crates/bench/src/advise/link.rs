@@ -12,6 +12,7 @@
 //! Not here: links that are assumed (`lab::link::Link`), emulated ones (`calibrate`).
 
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -75,16 +76,34 @@ fn round_trip(address: &Address, client: &mut Client) -> anyhow::Result<f64> {
         asked.push(start.elapsed().as_secs_f64());
     }
     let asked_s = median(&asked).unwrap_or_default();
-    let Address::Tcp(name) = address else { return Ok(0.0) };
-    let mut connected = Vec::new();
-    for _ in 0..CONNECTS {
-        let start = Instant::now();
-        drop(TcpStream::connect(name).with_context(|| format!("cannot connect to {name}"))?);
-        connected.push(start.elapsed().as_secs_f64());
+    if matches!(address, Address::Unix(_)) {
+        return Ok(0.0);
     }
-    let connected_s = median(&connected).unwrap_or_default();
+    let connected_s = connect_time_s(address)?;
     // Servers answer `select 1` within a millisecond; what is left belongs to a way behind whoever accepted.
     Ok(if asked_s > connected_s + ANSWER_MAX_S { asked_s } else { connected_s.min(asked_s) })
+}
+
+/// How long a connection takes to be there, s: a round trip, in which the server's process has no part.
+///
+/// # Errors
+/// There is nobody.
+pub(crate) fn connect_time_s(address: &Address) -> anyhow::Result<f64> {
+    let cannot = || format!("cannot connect to {address}");
+    let name = match address {
+        Address::Tcp(name) => name,
+        Address::Unix(path) => {
+            UnixStream::connect(path).with_context(cannot)?;
+            return Ok(0.0);
+        }
+    };
+    let mut times_s = Vec::new();
+    for _ in 0..CONNECTS {
+        let start = Instant::now();
+        drop(TcpStream::connect(name).with_context(cannot)?);
+        times_s.push(start.elapsed().as_secs_f64());
+    }
+    Ok(median(&times_s).unwrap_or_default())
 }
 
 /// Bytes per second, and the part of that time in which this thread was at work.

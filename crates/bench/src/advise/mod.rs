@@ -1,7 +1,8 @@
 //! Advice: what compression would do for a workload over a link, as a forecast that says how sure it is.
 //!
 //! ```text
-//!  trial    statements ─▶ traffic: times under each candidate, samples ─┐
+//!  trial     statements ─▶ traffic: times under each candidate, samples ─┐
+//!  observed  traffic that passes a tap, or of a capture: times, samples ─┤
 //!                         candidate: codecs on the samples              ├─▶ forecast ─▶ verdict ─▶ report
 //!  server ─────▶ link: its rate and round trip, or assumed ─────────────┘
 //! ```
@@ -13,9 +14,12 @@
 mod candidate;
 mod forecast;
 mod link;
+mod observed;
 mod report;
+mod reservoir;
 mod score;
 mod statements;
+mod sysbench;
 mod traffic;
 mod trial;
 mod verdict;
@@ -27,6 +31,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use lab::link::{Address, Link};
 
+pub use observed::{PcapOptions, TapOptions, TapServer, TapServerFault};
 pub use score::{ScoreOptions, run as score};
 pub use trial::{StatementSource, TrialOptions};
 
@@ -59,6 +64,10 @@ pub struct Options {
 pub enum Workload {
     /// Statements that are run on the user's server.
     Trial(TrialOptions),
+    /// Live traffic that passes through us.
+    Tap(TapOptions),
+    /// A capture.
+    Pcap(PcapOptions),
 }
 
 /// What traffic and CPU cost; what is not known is left out.
@@ -73,6 +82,7 @@ pub struct Prices {
 }
 
 /// All that is known when the measuring is over.
+#[derive(Debug)]
 struct Findings {
     /// Where the workload's server is.
     server: Address,
@@ -81,15 +91,27 @@ struct Findings {
     exchanges: Vec<Exchange>,
     /// What the times are made of, in words: `60 exchanges timed (…)`.
     evidence: String,
+    /// What a time is told of.
+    per: Per,
     none_way: Way,
     none_time_s: f64,
     judged: Vec<Judged>,
-    measured_link: KnownLink,
+    /// None where it was not seen enough of.
+    measured_link: Option<KnownLink>,
     link: KnownLink,
     sampled_bytes: usize,
     took: Duration,
     /// What a reader must know besides.
     notes: Vec<String>,
+}
+
+/// What times are told of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Per {
+    /// A pass through all statements, each measured.
+    Pass,
+    /// An exchange, of so many that were seen.
+    Exchange { of: usize },
 }
 
 /// Measures, and writes the advice to `told` and into the folder, if one is wished.
@@ -101,8 +123,11 @@ pub fn run(options: &Options, told: &mut dyn Write) -> anyhow::Result<()> {
     watch_signals(stop.clone()).context("cannot watch for Ctrl-C")?;
     let findings = match &options.workload {
         Workload::Trial(trial) => trial::run(trial, options, &stop),
+        // Who ends a tap early wants to know what passed by then.
+        Workload::Tap(tap) => observed::tap(tap, options, &stop),
+        Workload::Pcap(pcap) => observed::pcap(pcap, options, &stop),
     };
-    if stop.is_wished() {
+    if stop.is_wished() && !matches!(options.workload, Workload::Tap(_)) {
         bail!("interrupted; nothing was made on the server");
     }
     report::write(&findings?, options, told)

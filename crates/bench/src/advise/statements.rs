@@ -10,11 +10,21 @@
 
 use anyhow::bail;
 
-/// A statement of a file.
+/// Where a statement is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A line of a file.
+    QueryFile,
+    /// What sysbench sent.
+    Sysbench,
+}
+
+/// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Statement {
-    /// The line on which it begins, from 1.
+    /// The line on which it begins, or which of sysbench's it is, from 1.
     pub(crate) line: usize,
+    origin: Origin,
     /// As it is sent, without the ';'.
     pub(crate) sql: String,
     /// Words outside of quotes and comments, in capitals.
@@ -26,7 +36,15 @@ pub(crate) struct Statement {
 impl Statement {
     /// A statement of our own.
     pub(crate) fn of(sql: String) -> Self {
-        Self { line: 1, sql, words: Vec::new(), has_executable_comment: false }
+        Self { line: 1, origin: Origin::QueryFile, sql, words: Vec::new(), has_executable_comment: false }
+    }
+
+    /// `line 3 of the query file`.
+    pub(crate) fn place(&self) -> String {
+        match self.origin {
+            Origin::QueryFile => format!("line {} of the query file", self.line),
+            Origin::Sysbench => format!("statement {} of sysbench's", self.line),
+        }
     }
 
     /// Why it may write, if it may.
@@ -62,8 +80,15 @@ impl Statement {
                 });
                 is_wide.then_some("sets more than a variable of the session")
             }
+            "BEGIN" | "START" | "COMMIT" | "ROLLBACK" => {
+                let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
+                // The session is read-only, and so is a transaction that doesn't say otherwise.
+                (!TRANSACTIONS.contains(&words.join(" ").as_str()))
+                    .then_some("does more than begin or end a transaction")
+            }
             _ => Some(
-                "is none of SELECT, WITH … SELECT, TABLE, VALUES, SHOW, EXPLAIN and SET of a session's variable",
+                "is none of SELECT, WITH … SELECT, TABLE, VALUES, SHOW, EXPLAIN, SET of a session's variable, BEGIN and \
+                 COMMIT",
             ),
         }
     }
@@ -88,12 +113,33 @@ pub(crate) fn read(text: &str, allow_writes: bool) -> anyhow::Result<Vec<Stateme
     if statements.is_empty() {
         bail!("the query file has no statement");
     }
+    checked(statements, allow_writes)
+}
+
+/// Statements that were sent one by one.
+///
+/// # Errors
+/// One that may write, with its number.
+pub(crate) fn of_texts(
+    texts: &[String],
+    origin: Origin,
+    allow_writes: bool,
+) -> anyhow::Result<Vec<Statement>> {
+    let mut statements = Vec::with_capacity(texts.len());
+    for (place, text) in texts.iter().enumerate() {
+        // One text may hold several.
+        statements.extend(split(text)?.into_iter().map(|one| Statement { line: place + 1, origin, ..one }));
+    }
+    checked(statements, allow_writes)
+}
+
+fn checked(statements: Vec<Statement>, allow_writes: bool) -> anyhow::Result<Vec<Statement>> {
     if !allow_writes {
         for statement in &statements {
             if let Some(why) = statement.may_write() {
                 bail!(
-                    "line {} of the query file may write, because it {why}: {}; --allow-writes runs it, several times",
-                    statement.line,
+                    "{} may write, because it {why}: {}; --allow-writes runs it, several times",
+                    statement.place(),
                     statement.short()
                 );
             }
@@ -130,7 +176,8 @@ impl Cutter<'_> {
                     self.at += 1;
                     if let Some((from_at, line)) = start {
                         let sql = self.text.get(from_at..from).unwrap_or_default().trim_end().to_owned();
-                        return Ok(Some(Statement { line, sql, words, has_executable_comment }));
+                        let origin = Origin::QueryFile;
+                        return Ok(Some(Statement { line, origin, sql, words, has_executable_comment }));
                     }
                     continue;
                 }
@@ -162,7 +209,7 @@ impl Cutter<'_> {
         }
         Ok(start.map(|(from, line)| {
             let sql = self.text.get(from..).unwrap_or_default().trim_end().to_owned();
-            Statement { line, sql, words, has_executable_comment }
+            Statement { line, origin: Origin::QueryFile, sql, words, has_executable_comment }
         }))
     }
 
@@ -239,6 +286,17 @@ const WIDE_SETTINGS: [&str; 9] = [
     "TRANSACTION_READ_ONLY",
     "TX_READ_ONLY",
 ];
+/// What begins and ends a transaction, and nothing more.
+const TRANSACTIONS: [&str; 8] = [
+    "BEGIN",
+    "BEGIN WORK",
+    "START TRANSACTION",
+    "START TRANSACTION READ ONLY",
+    "COMMIT",
+    "COMMIT WORK",
+    "ROLLBACK",
+    "ROLLBACK WORK",
+];
 const SHORT_LEN: usize = 80;
 
 #[cfg(test)]
@@ -272,6 +330,10 @@ mod tests {
             "set @a = 1",
             "select @a := 1",
             "select `update` from t",
+            "begin",
+            "start transaction read only",
+            "commit",
+            "rollback work",
         ] {
             assert_eq!(split(sql).unwrap()[0].may_write(), None, "{sql}");
         }
@@ -294,7 +356,9 @@ mod tests {
             "/*!50000 delete from t */",
             "select get_lock('a', 1)",
             "call p()",
-            "begin",
+            "start transaction read write",
+            "commit and chain",
+            "begin not atomic delete from t; end",
         ] {
             assert!(split(sql).unwrap()[0].may_write().is_some(), "{sql}");
         }
@@ -302,5 +366,9 @@ mod tests {
         assert!(error.starts_with("line 2 of the query file may write"), "{error}");
         assert!(error.contains("drop table t"), "{error}");
         assert_eq!(read("select 1;\ndrop table t;", true).unwrap().len(), 2);
+        let texts = ["BEGIN".to_owned(), "DELETE FROM t".to_owned()];
+        let error = of_texts(&texts, Origin::Sysbench, false).unwrap_err().to_string();
+        assert!(error.starts_with("statement 2 of sysbench's may write"), "{error}");
+        assert_eq!(of_texts(&texts, Origin::Sysbench, true).unwrap().len(), 2);
     }
 }

@@ -15,9 +15,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use lab::generate::Sequence;
 use lab::link::Address;
 
+use super::reservoir::Reservoir;
 use super::statements::Statement;
 use crate::client::{Account, Client, ClientFault, Compression, Stop};
 use crate::stats::{Estimate, median, median_interval};
@@ -52,8 +52,8 @@ pub(crate) struct Exchange {
     pub(crate) request_bytes: f64,
     /// Bytes of the reply's packets.
     pub(crate) plain_bytes: f64,
-    /// Rows of the reply.
-    pub(crate) rows: u64,
+    /// Rows of the reply, if they were counted.
+    pub(crate) rows: Option<u64>,
 }
 
 /// A workload under one compression: medians over its passes.
@@ -74,18 +74,14 @@ pub(crate) struct Timed {
 /// Frames of replies, as a proxy makes them: packets until there are [`FRAME_BYTES`], or until the reply ends.
 #[derive(Debug)]
 pub(crate) struct Samples {
-    /// At most [`FRAMES_KEPT`].
-    pub(crate) frames: Vec<Vec<u8>>,
-    /// How many there were.
-    pub(crate) seen: u64,
+    frames: Reservoir<Vec<u8>>,
     filling: Vec<u8>,
-    sequence: Sequence,
 }
 
 impl Samples {
     /// None yet.
     pub(crate) fn new(seed: u64) -> Self {
-        Self { frames: Vec::new(), seen: 0, filling: Vec::new(), sequence: Sequence::new(seed, 0) }
+        Self { frames: Reservoir::new(FRAMES_KEPT, seed), filling: Vec::new() }
     }
 
     /// A packet of a reply.
@@ -100,25 +96,19 @@ impl Samples {
 
     /// What has been collected is a frame.
     fn end_frame(&mut self) {
-        if self.filling.is_empty() {
-            return;
+        if !self.filling.is_empty() {
+            self.frames.offer(std::mem::take(&mut self.filling));
         }
-        self.seen += 1;
-        if self.frames.len() < FRAMES_KEPT {
-            self.frames.push(std::mem::take(&mut self.filling));
-            return;
-        }
-        // Vitter's algorithm R: the n-th frame takes a place with probability kept/n.
-        let place = self.sequence.below(u32::try_from(self.seen).unwrap_or(u32::MAX));
-        if let Some(frame) = self.frames.get_mut(place as usize) {
-            std::mem::swap(frame, &mut self.filling);
-        }
-        self.filling.clear();
+    }
+
+    /// Those that are kept, at most [`FRAMES_KEPT`].
+    pub(crate) fn frames(&self) -> &[Vec<u8>] {
+        self.frames.kept()
     }
 
     /// Bytes that are kept.
     pub(crate) fn bytes(&self) -> usize {
-        self.frames.iter().map(Vec::len).sum()
+        self.frames().iter().map(Vec::len).sum()
     }
 }
 
@@ -143,14 +133,14 @@ pub(crate) fn sample(
         exchanges.push(Exchange {
             request_bytes: f64_of(statement.sql.len() as u64) + PACKET_OVERHEAD_BYTES,
             plain_bytes: f64_of(scan.plain_bytes),
-            rows: scan.rows,
+            rows: Some(scan.rows),
         });
         if start.elapsed() > PASS_MAX {
             bail!(
-                "the query file takes more than {} s to line {} alone, and it must be run {} times and more; give it \
-                 fewer statements, or a LIMIT",
+                "all up to {} takes more than {} s alone, and must be run {} times and more; give it fewer statements, \
+                 or a LIMIT",
+                statement.place(),
                 PASS_MAX.as_secs(),
-                statement.line,
                 ROUNDS_MIN + 1
             );
         }
@@ -290,7 +280,7 @@ impl Times {
 }
 
 fn failed(statement: &Statement) -> String {
-    format!("line {} of the query file failed: {}", statement.line, statement.short())
+    format!("{} failed: {}", statement.place(), statement.short())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "bytes of a workload are far below 2^53")]
@@ -301,7 +291,7 @@ fn f64_of(number: u64) -> f64 {
 /// Frames of several packets are closed at this length by the proxy (`docs/adr/0006-frame-size.md`).
 pub(crate) const FRAME_BYTES: usize = 128 << 10;
 /// 16 MiB at most, of ordinary frames.
-const FRAMES_KEPT: usize = 128;
+pub(crate) const FRAMES_KEPT: usize = 128;
 /// Of one large packet: as much as a large frame tells about a codec.
 const PACKET_KEPT_BYTES: usize = 1 << 20;
 /// Header and command byte.
@@ -327,24 +317,8 @@ mod tests {
         }
         samples.end_frame();
         samples.end_frame();
-        let lens: Vec<usize> = samples.frames.iter().map(Vec::len).collect();
+        let lens: Vec<usize> = samples.frames().iter().map(Vec::len).collect();
         let packet = FRAME_BYTES / 2 - 96;
         assert_eq!(lens, [2 * packet, 2 * packet, packet]);
-    }
-
-    #[test]
-    fn memory_is_bounded_and_late_frames_are_kept_as_well_as_early_ones() {
-        let mut samples = Samples::new(1);
-        for number in 0..20_000u32 {
-            samples.packet(&number.to_le_bytes());
-            samples.end_frame();
-        }
-        assert_eq!((samples.frames.len(), samples.seen), (FRAMES_KEPT, 20_000));
-        let late = samples
-            .frames
-            .iter()
-            .filter(|frame| u32::from_le_bytes([frame[4], frame[5], frame[6], frame[7]]) >= 10_000);
-        // Half of 128, six standard deviations are 34.
-        assert!(late.count().abs_diff(64) < 34);
     }
 }

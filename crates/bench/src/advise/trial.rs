@@ -22,8 +22,8 @@ use super::forecast::Way;
 use super::link::{self, KnownLink};
 use super::statements::{self, Statement};
 use super::traffic::{self, Exchange, Source, Timed};
-use super::verdict::{self, Entrant, judge};
-use super::{Findings, Options, cores};
+use super::verdict::{self, Entrant, Remedies, judge};
+use super::{Findings, Options, Per, cores, sysbench};
 use crate::client::{Compression, Stop};
 use crate::report::number::counted;
 use crate::run::{Progress, WirepressOptions, WirepressProcess, plain_server_leg};
@@ -49,6 +49,13 @@ pub struct TrialOptions {
 pub enum StatementSource {
     /// A file with the statements.
     QueryFile(PathBuf),
+    /// A script of sysbench, with options of it such as `tables=4`.
+    Sysbench {
+        /// A bundled one's name, or a file.
+        script: String,
+        /// Each without its dashes.
+        options: Vec<String>,
+    },
 }
 
 /// Runs them.
@@ -58,13 +65,13 @@ pub enum StatementSource {
 pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyhow::Result<Findings> {
     let start = Instant::now();
     let progress = Progress::new("advise", 0);
-    let statements = read(trial)?;
     let source = Source {
         address: &trial.server.address,
         account: &trial.server.account,
         allow_writes: trial.allow_writes,
         stop,
     };
+    let statements = read(trial, &source, options.seed, &progress)?;
     progress.part("measuring the link");
     let measured_link = link::measure(&source)?;
     progress.part("running the statements once, for samples");
@@ -76,14 +83,17 @@ pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyho
     progress.part("packing the samples");
     let rates: Vec<CodecRates> = COMPRESSIONS
         .into_iter()
-        .map(|compression| codec_rates(compression, &samples.frames))
+        .map(|compression| codec_rates(compression, samples.frames()))
         .collect::<anyhow::Result<_>>()?;
     let link = options.assume_link.as_ref().map_or(measured_link, KnownLink::assumed);
     let is_beside = link::is_loopback(source.address);
     // Who advises about another link speaks of other machines, too.
     let shared_cores = (is_beside && !link.is_assumed).then(cores);
     let (none_way, entrants) = ways(&exchanges, &timed, &rates, &measured_link, shared_cores);
-    let wants = verdict::wants(&exchanges, &samples, &timed.none, none_way.uncertainty(&link.shape));
+    let wants = {
+        let timed = exchanges.len() * timed.none.passes;
+        verdict::wants(timed, samples.bytes(), none_way.uncertainty(&link.shape), &REMEDIES)
+    };
     if !wants.is_empty() {
         bail!("no verdict, there is too little to judge from: {}", wants.join("; "));
     }
@@ -98,6 +108,7 @@ pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyho
         server: trial.server.address.clone(),
         user: trial.server.account.user.clone(),
         evidence: evidence(statements.len(), timed.none.passes),
+        per: Per::Pass,
         none_time_s: none_way.time_s(&link.shape),
         judged: entrants.into_iter().map(|entrant| judge(entrant, &none_way, &link.shape)).collect(),
         none_way,
@@ -105,16 +116,28 @@ pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyho
         sampled_bytes: samples.bytes(),
         took: start.elapsed(),
         notes,
-        measured_link,
+        measured_link: Some(measured_link),
         exchanges,
     })
 }
 
-fn read(trial: &TrialOptions) -> anyhow::Result<Vec<Statement>> {
-    let StatementSource::QueryFile(path) = &trial.statements;
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the query file {}", path.display()))?;
-    statements::read(&text, trial.allow_writes).with_context(|| path.display().to_string())
+fn read(
+    trial: &TrialOptions,
+    source: &Source<'_>,
+    seed: u64,
+    progress: &Progress,
+) -> anyhow::Result<Vec<Statement>> {
+    match &trial.statements {
+        StatementSource::QueryFile(path) => {
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("cannot read the query file {}", path.display()))?;
+            statements::read(&text, trial.allow_writes).with_context(|| path.display().to_string())
+        }
+        StatementSource::Sysbench { script, options } => {
+            progress.part(&format!("running sysbench {script}, for its statements"));
+            sysbench::statements(source, script, options, seed)
+        }
+    }
 }
 
 fn start_proxy(trial: &TrialOptions, stop: &Stop) -> anyhow::Result<WirepressProcess> {
@@ -248,3 +271,9 @@ fn notes(link: &KnownLink, measured: &KnownLink, timed: &Trial, is_beside: bool)
     );
     notes
 }
+
+const REMEDIES: Remedies = Remedies {
+    exchanges: "give it more statements or more time (--for)",
+    replies: "give it statements with larger replies, or more of them",
+    spread: "give it a quieter server or machine, or more time (--for)",
+};

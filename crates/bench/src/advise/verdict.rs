@@ -8,7 +8,6 @@
 
 use super::candidate::{Candidate, CodecRates};
 use super::forecast::{Border, Change, LinkShape, Way, border, change};
-use super::traffic::{Exchange, Samples, Timed};
 
 /// A candidate over the link.
 #[derive(Clone, Debug)]
@@ -80,26 +79,39 @@ pub(crate) fn choose(judged: &[Judged]) -> Choice {
         .map_or(Choice::Leave, |(place, _)| Choice::Use(place))
 }
 
-/// What is missing for a verdict; empty if nothing is. `spread` is half the interval of none's time over the link, in
-/// terms of it.
-pub(crate) fn wants(exchanges: &[Exchange], samples: &Samples, none: &Timed, spread: f64) -> Vec<String> {
+/// What helps where there is too little.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Remedies {
+    /// Of exchanges.
+    pub(crate) exchanges: &'static str,
+    /// Of bytes of replies.
+    pub(crate) replies: &'static str,
+    /// Of agreement between the times.
+    pub(crate) spread: &'static str,
+}
+
+/// What is missing for a verdict, of so many exchanges `timed` and bytes of replies sampled; empty if nothing is.
+/// `spread` is half the interval of none's time over the link, in terms of it.
+pub(crate) fn wants(timed: usize, sampled_bytes: usize, spread: f64, remedies: &Remedies) -> Vec<String> {
     let mut wants = Vec::new();
-    let timed = exchanges.len() * none.passes;
     if timed < EXCHANGES_MIN {
-        wants.push(format!("{timed} exchanges were timed, at least {EXCHANGES_MIN} are wanted: give it more statements or more time (--for)"));
-    }
-    if samples.bytes() < SAMPLE_BYTES_MIN {
         wants.push(format!(
-            "the replies hold {} bytes, at least {SAMPLE_BYTES_MIN} are wanted: give it statements with larger replies, or more of them",
-            samples.bytes()
+            "{timed} exchanges were timed, at least {EXCHANGES_MIN} are wanted: {}",
+            remedies.exchanges
+        ));
+    }
+    if sampled_bytes < SAMPLE_BYTES_MIN {
+        wants.push(format!(
+            "the replies hold {sampled_bytes} bytes, at least {SAMPLE_BYTES_MIN} are wanted: {}",
+            remedies.replies
         ));
     }
     if spread > SPREAD_MAX {
         wants.push(format!(
-            "without compression the time over this link is known to ± {:.0} %, at most ± {:.0} % is wanted: give it a \
-             quieter server or machine, or more time (--for)",
+            "without compression the time over this link is known to ± {:.0} %, at most ± {:.0} % is wanted: {}",
             spread * 100.0,
-            SPREAD_MAX * 100.0
+            SPREAD_MAX * 100.0,
+            remedies.spread
         ));
     }
     wants
@@ -121,6 +133,7 @@ mod tests {
 
     use super::*;
     use crate::advise::candidate::Packer;
+    use crate::advise::traffic::{Exchange, Timed};
     use crate::client::Compression;
     use crate::stats::Estimate;
 
@@ -136,7 +149,7 @@ mod tests {
     }
 
     fn exchanges() -> Vec<Exchange> {
-        vec![Exchange { request_bytes: 10.0, plain_bytes: 1e6, rows: 1 }]
+        vec![Exchange { request_bytes: 10.0, plain_bytes: 1e6, rows: Some(1) }]
     }
 
     fn judged(change: (f64, f64, f64), cpu_s_per_gb: Option<f64>) -> Judged {
@@ -179,10 +192,15 @@ mod tests {
 
     #[test]
     fn too_little_is_told_with_what_would_be_enough() {
-        let few = wants(&exchanges(), &Samples::new(1), &timed(1.0, 3), 0.0);
+        let remedies = Remedies { exchanges: "wait", replies: "read more", spread: "be quiet" };
+        let few = wants(3, 0, 0.0, &remedies);
         assert_eq!(few.len(), 2, "{few:?}");
         assert!(few[0].contains("3 exchanges") && few[1].contains("0 bytes"), "{few:?}");
-        let noisy = wants(&exchanges(), &Samples::new(1), &timed(1.0, 9), 0.5);
-        assert!(noisy.iter().any(|want| want.contains("± 50 %")), "{noisy:?}");
+        let noisy = wants(9, 1 << 20, 0.5, &remedies);
+        assert!(
+            noisy.len() == 1 && noisy[0].contains("± 50 %") && noisy[0].ends_with(": be quiet"),
+            "{noisy:?}"
+        );
+        assert!(wants(9, 1 << 20, 0.1, &remedies).is_empty());
     }
 }

@@ -20,7 +20,7 @@ use crate::client::Stop;
 use crate::cpu;
 
 /// A client that runs.
-pub(super) struct ClientProcess {
+pub(crate) struct ClientProcess {
     name: String,
     child: Child,
     lines: Receiver<String>,
@@ -29,16 +29,16 @@ pub(super) struct ClientProcess {
 }
 
 /// A client that has ended well.
-pub(super) struct Ended {
+pub(crate) struct Ended {
     /// What it printed on standard output, line by line.
-    pub(super) lines: Vec<String>,
+    pub(crate) lines: Vec<String>,
     /// All of its CPU time.
-    pub(super) cpu: Duration,
+    pub(crate) cpu: Duration,
 }
 
 impl ClientProcess {
     /// Starts `command` by the words `through`.
-    pub(super) fn start(through: &[OsString], command: &Command) -> anyhow::Result<Self> {
+    pub(crate) fn start(through: &[OsString], command: &Command) -> anyhow::Result<Self> {
         let name = command.get_program().to_string_lossy().rsplit('/').next().unwrap_or_default().to_owned();
         let mut words = through.iter().map(OsString::as_os_str).chain([command.get_program()]);
         let mut outer = Command::new(words.next().unwrap_or_default());
@@ -73,12 +73,12 @@ impl ClientProcess {
     }
 
     /// CPU time so far.
-    pub(super) fn cpu(&self) -> Duration {
+    pub(crate) fn cpu(&self) -> Duration {
         cpu::of_process(self.child.id()).unwrap_or_default()
     }
 
     /// Waits for a line that begins so; false when it ended without.
-    pub(super) fn wait_for_line(&mut self, start: &str, stop: &Stop) -> anyhow::Result<bool> {
+    pub(crate) fn wait_for_line(&mut self, start: &str, stop: &Stop) -> anyhow::Result<bool> {
         let begun = Instant::now();
         loop {
             match self.lines.recv_timeout(LOOK) {
@@ -103,7 +103,7 @@ impl ClientProcess {
     ///
     /// # Errors
     /// It failed; with its own words.
-    pub(super) fn wait(mut self, stop: &Stop) -> anyhow::Result<Ended> {
+    pub(crate) fn wait(mut self, stop: &Stop) -> anyhow::Result<Ended> {
         while self.wait_for_line(NO_LINE, stop)? {}
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         if let Some(pid) = pid {

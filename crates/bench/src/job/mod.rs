@@ -21,6 +21,7 @@ mod sysbench;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+pub(crate) use client_process::ClientProcess;
 pub use connect::Connect;
 pub use indexer::Indexer;
 pub use php::Php;

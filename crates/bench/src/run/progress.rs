@@ -61,6 +61,12 @@ impl Progress {
         self.bar.reset_eta();
     }
 
+    /// So many steps are done, and this is what is being done.
+    pub(crate) fn at(&mut self, steps: u64, text: String) {
+        self.bar.set_position(steps);
+        self.step(text);
+    }
+
     /// One step is done.
     pub(crate) fn done(&self) {
         self.bar.inc(1);

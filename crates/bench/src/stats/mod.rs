@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  values of a cell ──▶ median, median_interval        order statistics, exact
+//!  a sample ──────────▶ mean_interval                  seeded bootstrap
 //!  alternating pairs ─▶ paired_ratio                   median of the pairs' ratios, order statistics
 //!  two runs ──────────▶ unpaired_ratio                 ratio of medians, seeded bootstrap
 //!                     └ RankTest::of                   p-value by ranks, exact
@@ -20,6 +21,7 @@
 mod adjust;
 mod choice;
 mod interval;
+mod mean;
 mod quantile;
 mod rank_test;
 mod ratio;
@@ -27,6 +29,7 @@ mod ratio;
 pub use adjust::benjamini_hochberg;
 pub use choice::Choice;
 pub use interval::median_interval;
+pub use mean::mean_interval;
 pub use quantile::{median, quantile};
 pub use rank_test::RankTest;
 pub use ratio::{paired_ratio, unpaired_ratio};

@@ -6,3 +6,4 @@
 
 mod advise;
 mod client;
+mod observed;

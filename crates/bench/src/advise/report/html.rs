@@ -69,14 +69,16 @@ fn push_candidates(html: &mut String, advice: &Advice<'_>) {
         "<section>\n<h2>All candidates</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"All \
          candidates\"><table><caption>Over this link</caption>\n<thead><tr><th scope=\"col\">candidate</th>",
     );
-    for head in ["known by", "ratio", "CPU s per GB", "s a pass", "× none", "interval", "pays below"] {
+    let per = advice.findings.per;
+    for head in ["known by", "ratio", "CPU s per GB", per.heading(), "× none", "interval", "pays below"] {
         write!(html, "<th scope=\"col\">{head}</th>").ok();
     }
     html.push_str("</tr></thead>\n<tbody>\n");
     writeln!(
         html,
-        "<tr><th scope=\"row\">none</th><td>timed</td><td>1.00</td><td>0</td><td>{}</td><td>1.00</td><td></td><td></td></tr>",
-        short(advice.findings.none_time_s)
+        "<tr><th scope=\"row\">none</th><td>{}</td><td>1.00</td><td>0</td><td>{}</td><td>1.00</td><td></td><td></td></tr>",
+        per.none_known_by(),
+        per.shown(advice.findings.none_time_s)
     )
     .ok();
     for one in &advice.findings.judged {
@@ -88,7 +90,7 @@ fn push_candidates(html: &mut String, advice: &Advice<'_>) {
             how_text(one),
             short(one.ratio),
             cpu_text(one),
-            short(one.time_s),
+            per.shown(one.time_s),
             one.change.value,
             one.change.low,
             one.change.high,

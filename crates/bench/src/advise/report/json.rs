@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use super::{Advice, ROUND_TRIPS_S, paste};
+use crate::advise::Per;
 use crate::advise::forecast::Border;
 use crate::advise::link::{KnownLink, mbit_per_s};
 use crate::advise::verdict::{Choice, Judged};
@@ -24,6 +25,7 @@ pub(super) fn json(advice: &Advice<'_>) -> String {
     let exchanges: Vec<Value> = findings
         .exchanges
         .iter()
+        .take(EXCHANGES_SHOWN)
         .map(|one| json!({ "request_bytes": one.request_bytes, "reply_bytes": one.plain_bytes, "rows": one.rows }))
         .collect();
     let value = json!({
@@ -32,14 +34,16 @@ pub(super) fn json(advice: &Advice<'_>) -> String {
         "sentence": advice.sentence(),
         "how_sure": advice.how_sure(),
         "money": advice.money(),
-        "subject": judged_value(advice.subject),
+        "subject": judged_value(advice.subject, findings.per),
         "link": link_value(&findings.link),
-        "measured_link": link_value(&findings.measured_link),
-        "none_s": findings.none_time_s,
+        "measured_link": findings.measured_link.as_ref().map(link_value),
+        "time_of": findings.per.word(),
+        "none_s": findings.per.divided(findings.none_time_s),
         "evidence": findings.evidence,
         "sampled_bytes": findings.sampled_bytes,
+        "exchanges_count": findings.exchanges.len(),
         "exchanges": exchanges,
-        "candidates": findings.judged.iter().map(judged_value).collect::<Vec<_>>(),
+        "candidates": findings.judged.iter().map(|one| judged_value(one, findings.per)).collect::<Vec<_>>(),
         "borders": borders,
         "notes": findings.notes,
         "paste": paste,
@@ -48,7 +52,7 @@ pub(super) fn json(advice: &Advice<'_>) -> String {
     serde_json::to_string_pretty(&value).unwrap_or_default() + "\n"
 }
 
-fn judged_value(one: &Judged) -> Value {
+fn judged_value(one: &Judged, per: Per) -> Value {
     json!({
         "candidate": one.candidate.to_string(),
         "packed_by": one.candidate.who(),
@@ -56,7 +60,7 @@ fn judged_value(one: &Judged) -> Value {
         "is_measured": one.is_measured,
         "ratio": one.ratio,
         "cpu_s_per_gb": one.cpu_s_per_gb,
-        "time_s": one.time_s,
+        "time_s": per.divided(one.time_s),
         "change": one.change.value,
         "change_low": one.change.low,
         "change_high": one.change.high,
@@ -80,3 +84,6 @@ fn link_value(link: &KnownLink) -> Value {
         "is_assumed": link.is_assumed,
     })
 }
+
+/// The first of them: more make no reader wiser.
+const EXCHANGES_SHOWN: usize = 1_000;

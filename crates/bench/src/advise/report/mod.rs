@@ -21,8 +21,9 @@ use anyhow::Context;
 use super::forecast::{Border, RATE_MAX, RATE_MIN, border};
 use super::link::{KnownLink, mbit_per_s};
 use super::verdict::{Choice, Judged, choose};
-use super::{Findings, Options, Prices};
+use super::{Findings, Options, Per, Prices};
 use crate::report::number::{DASH, percent, short};
+use crate::stats::f64_of;
 
 /// What is told.
 struct Advice<'a> {
@@ -75,19 +76,39 @@ impl Advice<'_> {
             one.change.value, one.change.low, one.change.high
         );
         let where_it_flips = self.where_it_flips();
+        let (setting, who) = (one.candidate.setting(), one.candidate.who());
+        let workload = self.workload();
         match self.choice {
+            Choice::Use(_) if self.is_rate_in_doubt() => format!(
+                "Use {setting}, packed by {who}, between server and app, if the link is no faster than was seen, {}: then \
+                 {workload} takes {change}. {where_it_flips} A link that you know is named with --assume-link.",
+                rate_text(self.findings.link.shape.rate_bytes_per_s),
+            ),
             Choice::Use(_) => format!(
-                "Use {}, packed by {}, between server and app: the workload takes {change}. {where_it_flips}",
-                one.candidate.setting(),
-                one.candidate.who(),
+                "Use {setting}, packed by {who}, between server and app: {workload} takes {change}. {where_it_flips}"
             ),
             Choice::Leave => format!(
-                "Leave compression off: nothing surely makes this workload 5 % faster over this link. The best, {} \
-                 packed by {}, takes {change}. {where_it_flips}",
-                one.candidate.setting(),
-                one.candidate.who(),
+                "Leave compression off: nothing surely makes {workload} 5 % faster over this link. The best, {setting} \
+                 packed by {who}, takes {change}. {where_it_flips}"
             ),
         }
+    }
+
+    /// What it is that takes its time.
+    fn workload(&self) -> &'static str {
+        match self.findings.per {
+            Per::Pass => "the workload",
+            Per::Exchange { .. } => "the traffic that was seen",
+        }
+    }
+
+    /// Traffic that is only seen shows a rate that the link has at least; a faster one may be beyond the border.
+    fn is_rate_in_doubt(&self) -> bool {
+        let link = &self.findings.link;
+        matches!(self.findings.per, Per::Exchange { .. })
+            && link.is_at_least
+            && !link.is_assumed
+            && matches!(self.subject.border, Border::Below(_))
     }
 
     /// Where the subject stops paying.
@@ -150,7 +171,11 @@ impl Advice<'_> {
     fn link(&self) -> String {
         let of = link_text(&self.findings.link);
         if self.findings.link.is_assumed {
-            format!("{of}, assumed; to this server it is {}", link_text(&self.findings.measured_link))
+            let measured = self.findings.measured_link.as_ref();
+            let measured = measured.map(|link| format!("; to this server it is {}", link_text(link)));
+            format!("{of}, assumed{}", measured.unwrap_or_default())
+        } else if matches!(self.findings.per, Per::Exchange { .. }) && self.findings.link.is_at_least {
+            format!("{of}, as seen")
         } else {
             format!("{of}, measured")
         }
@@ -164,6 +189,48 @@ impl Advice<'_> {
                 (*round_trip_s, border(&self.subject.way, &self.findings.none_way, *round_trip_s))
             })
             .collect()
+    }
+}
+
+impl Per {
+    /// Of a column of times.
+    const fn heading(self) -> &'static str {
+        match self {
+            Self::Pass => "s a pass",
+            Self::Exchange { .. } => "ms each",
+        }
+    }
+
+    /// A time of all, as the column shows it.
+    fn shown(self, time_s: f64) -> String {
+        match self {
+            Self::Pass => short(time_s),
+            Self::Exchange { .. } => short(self.divided(time_s) * 1e3),
+        }
+    }
+
+    /// A time of all, for one.
+    fn divided(self, time_s: f64) -> f64 {
+        match self {
+            Self::Pass => time_s,
+            Self::Exchange { of } => time_s / f64_of(of.max(1)),
+        }
+    }
+
+    /// How the time without compression is known.
+    const fn none_known_by(self) -> &'static str {
+        match self {
+            Self::Pass => "timed",
+            Self::Exchange { .. } => "seen",
+        }
+    }
+
+    /// Its word in JSON.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Exchange { .. } => "exchange",
+        }
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) fn text(advice: &Advice<'_>) -> String {
         "known by",
         "ratio",
         "CPU s per GB",
-        "s a pass",
+        findings.per.heading(),
         "x none",
         "change",
         "interval",
@@ -37,10 +37,10 @@ pub(super) fn text(advice: &Advice<'_>) -> String {
         text,
         "  {:<20} {:<9} {:>7} {:>12} {:>9} {:>8}",
         "none",
-        "timed",
+        findings.per.none_known_by(),
         "1.00",
         "0",
-        short(findings.none_time_s),
+        findings.per.shown(findings.none_time_s),
         "1.00"
     )
     .ok();
@@ -52,7 +52,7 @@ pub(super) fn text(advice: &Advice<'_>) -> String {
             how_text(one),
             short(one.ratio),
             cpu_text(one),
-            short(one.time_s),
+            findings.per.shown(one.time_s),
             one.change.value,
             percent_change(one.change.value),
             format!("{:.2}–{:.2}", one.change.low, one.change.high),

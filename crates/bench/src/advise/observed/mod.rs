@@ -1,0 +1,391 @@
+//! A workload that is seen and not run: live traffic through a tap, or a capture.
+//!
+//! ```text
+//!  --tap    clients ══ tap ══ server ─▶ session ─┐
+//!  --pcap   file ─▶ segment ─▶ tcp   ─▶ session ─┴▶ Gathered ─▶ none: as seen, its link taken off ─▶ Findings
+//!                                                              └▶ candidates: computed from codec rates
+//! ```
+//! Invariants: what is seen is stored nowhere; exchanges and frames are samples with the same probability for all that
+//! were looked at, and what could not be used is told.
+//!
+//! Not here: statements that are run (`trial`).
+
+mod capture;
+mod cursor;
+mod frames;
+mod gathered;
+mod pcap;
+mod rate;
+mod relay;
+mod segment;
+mod session;
+mod socket;
+mod tap;
+mod tap_server;
+mod tcp;
+mod told;
+mod watcher;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use codec::Algorithm;
+use lab::link::Address;
+use wire::Capabilities;
+use wire::limits::SHARED_FRAME_LEN_UNKNOWN;
+
+pub use self::tap_server::{TapServer, TapServerFault};
+
+pub(crate) use self::gathered::Gathered;
+pub(crate) use self::tap::Tap;
+use super::candidate::{COMPRESSIONS, Candidate, Packer, codec_rates};
+use super::forecast::{LinkShape, Way};
+use super::link::{self, KnownLink};
+use super::traffic::{Exchange, Timed};
+use super::verdict::{self, Entrant, Remedies, judge};
+use super::{Findings, Options, Per};
+use crate::client::Stop;
+use crate::run::Progress;
+use crate::stats::mean_interval;
+
+/// Live traffic.
+#[derive(Debug, Clone)]
+pub struct TapOptions {
+    /// Where clients connect to, `host:port`.
+    pub listen: String,
+    /// The server behind.
+    pub server: TapServer,
+    /// For how long.
+    pub time: Duration,
+    /// What looking may take of one core, in per cent.
+    pub cpu_percent: f64,
+}
+
+/// A capture.
+#[derive(Debug, Clone)]
+pub struct PcapOptions {
+    /// The file.
+    pub file: PathBuf,
+    /// The server's port.
+    pub port: u16,
+}
+
+/// What was seen, and over what.
+struct Observation {
+    gathered: Gathered,
+    server: Address,
+    user: String,
+    /// Between the place of observation and the server.
+    over: LinkShape,
+    /// Between clients and server, as far as it is known.
+    link: Option<KnownLink>,
+    evidence: String,
+    notes: Vec<String>,
+    remedies: Remedies,
+}
+
+/// Listens, and tells what passed.
+///
+/// # Errors
+/// No server, an address that cannot be listened on, too little to judge from.
+pub(super) fn tap(tap: &TapOptions, options: &Options, stop: &Stop) -> anyhow::Result<Findings> {
+    let start = Instant::now();
+    let mut progress = Progress::new("advise", tap.time.as_secs());
+    progress.part("measuring the link");
+    let server = tap.server.address();
+    let mut link = tap.server.link(stop)?;
+    let budget = tap.cpu_percent / 100.0;
+    let mut listening = Tap::listen(&tap.listen, server, Gathered::new(options.seed), budget)?;
+    progress.part(&told::listening(&listening.address()?, server, tap.time));
+    listening.relay_for(tap.time, |passed, left| {
+        progress.at(tap.time.saturating_sub(left).as_secs(), told::passing(passed, left));
+        stop.is_wished()
+    });
+    if listening.open() > 0 {
+        progress.part(&told::ending(server, listening.open(), GRACE));
+    }
+    let tapped = listening.end(GRACE)?;
+    progress.part("packing the samples");
+    if link.is_at_least {
+        link.shape.rate_bytes_per_s = link.shape.rate_bytes_per_s.max(tapped.rate_bytes_per_s);
+    }
+    let (evidence, mut notes) = told::tapped(&tapped, stop.is_wished());
+    if link::is_loopback(server) && options.assume_link.is_none() {
+        notes.push(
+            "The tap stands beside the server, so the link that it has seen is that of this machine to itself: let it \
+             stand beside the app, or name the app's link with --assume-link."
+                .to_owned(),
+        );
+    }
+    let observation = Observation {
+        server: server.clone(),
+        user: tap.server.user().unwrap_or(UNKNOWN_USER).to_owned(),
+        over: cost(&link, link::is_loopback(server)),
+        link: Some(link),
+        evidence,
+        notes,
+        remedies: TAP_REMEDIES,
+        gathered: tapped.gathered,
+    };
+    observation.findings(options, start)
+}
+
+/// Reads the capture, and tells what it holds.
+///
+/// # Errors
+/// No capture, nothing of the port in it, too little to judge from.
+pub(super) fn pcap(pcap: &PcapOptions, options: &Options, stop: &Stop) -> anyhow::Result<Findings> {
+    let start = Instant::now();
+    let progress = Progress::new("advise", 0);
+    let capture = pcap::gather(&pcap.file, pcap.port, Gathered::new(options.seed), stop, &progress)?;
+    progress.part("packing the samples");
+    let link = capture.round_trip_s.map(|round_trip_s| KnownLink {
+        shape: LinkShape { rate_bytes_per_s: capture.rate_bytes_per_s, round_trip_s },
+        is_at_least: true,
+        is_assumed: false,
+    });
+    let seen = KnownLink {
+        shape: LinkShape {
+            rate_bytes_per_s: capture.rate_bytes_per_s,
+            round_trip_s: capture.server_half_s.unwrap_or_default(),
+        },
+        is_at_least: true,
+        is_assumed: false,
+    };
+    let over = cost(&seen, capture.is_local);
+    let (evidence, mut notes) = told::captured(&capture);
+    notes.extend(capture.notes);
+    let observation = Observation {
+        server: capture.server,
+        user: UNKNOWN_USER.to_owned(),
+        over,
+        link,
+        evidence,
+        notes,
+        remedies: PCAP_REMEDIES,
+        gathered: capture.gathered,
+    };
+    observation.findings(options, start)
+}
+
+/// What the link took of the times that were seen. A rate that was only seen is taken for the link's: who asks about this
+/// link is told so, and who names another wants to know of the server without it.
+fn cost(link: &KnownLink, is_local: bool) -> LinkShape {
+    if is_local { LinkShape { rate_bytes_per_s: f64::INFINITY, ..link.shape } } else { link.shape }
+}
+
+impl Observation {
+    fn findings(mut self, options: &Options, start: Instant) -> anyhow::Result<Findings> {
+        let seen = self.gathered.exchanges.kept();
+        if seen.is_empty() {
+            bail!("no verdict: {}", told::unusable(&self.gathered.counts, &self.remedies));
+        }
+        let Some(link) = options.assume_link.as_ref().map(KnownLink::assumed).or(self.link) else {
+            bail!(
+                "no connection begins within the capture, so the link's round trip is not known: name the link with \
+                 --assume-link, or capture until a client connects anew"
+            );
+        };
+        let exchanges: Vec<Exchange> = seen
+            .iter()
+            .map(|one| Exchange {
+                request_bytes: one.request_bytes,
+                plain_bytes: one.reply_bytes,
+                rows: None,
+            })
+            .collect();
+        let times_s: Vec<f64> = seen.iter().map(|one| one.time_s).collect();
+        let plain_bytes: Vec<f64> = seen.iter().map(|one| one.reply_bytes).collect();
+        let Some(pass_s) = mean_interval(&times_s) else { bail!("no verdict: no exchange was timed") };
+        let timed = Timed {
+            firsts_s: seen.iter().map(|one| one.first_s).collect(),
+            exchanges_s: times_s,
+            pass_s,
+            packed_bytes: plain_bytes.clone(),
+            passes: 1,
+        };
+        let none_way = Way::measured(&exchanges, &timed, &timed, &plain_bytes, &Candidate::NONE, &self.over);
+        let sampled_bytes = self.gathered.sampled_bytes();
+        let spread = none_way.uncertainty(&link.shape);
+        let wants = verdict::wants(exchanges.len(), sampled_bytes, spread, &self.remedies);
+        if !wants.is_empty() {
+            bail!("no verdict, there is too little to judge from: {}", wants.join("; "));
+        }
+        let entrants = self.entrants(&exchanges, &none_way)?;
+        self.notes.extend(told::left_out(&self.gathered.counts));
+        if self.offers(Capabilities::COMPRESS) {
+            self.notes.push(
+                "Server zlib was computed with wirepress's zlib; the server's own is another code, and slower."
+                    .to_owned(),
+            );
+        }
+        if !self.offers(Capabilities::ZSTD_COMPRESSION_ALGORITHM) {
+            self.notes.push("The server does not offer zstd: wirepress beside it would.".to_owned());
+        }
+        if link.is_assumed && link.shape.rate_bytes_per_s > self.over.rate_bytes_per_s {
+            self.notes.push(told::seen_through(&self.over));
+        }
+        self.notes.extend(super::workload_notes(&exchanges));
+        Ok(Findings {
+            server: self.server,
+            user: self.user,
+            evidence: self.evidence,
+            per: Per::Exchange { of: exchanges.len() },
+            none_time_s: none_way.time_s(&link.shape),
+            judged: entrants.into_iter().map(|one| judge(one, &none_way, &link.shape)).collect(),
+            none_way,
+            measured_link: self.link,
+            link,
+            sampled_bytes,
+            took: start.elapsed(),
+            notes: self.notes,
+            exchanges,
+        })
+    }
+}
+
+impl Observation {
+    /// Whether the server offers it, as far as its greeting was seen.
+    fn offers(&self, capability: Capabilities) -> bool {
+        self.gathered.server_capabilities.is_none_or(|offered| offered.contains(capability))
+    }
+
+    /// Every candidate, computed.
+    fn entrants(&self, exchanges: &[Exchange], none_way: &Way) -> anyhow::Result<Vec<Entrant>> {
+        let frames = self.gathered.frames.kept();
+        let server_frames: Vec<Vec<u8>> = frames
+            .iter()
+            .flat_map(|frame| frame.chunks(SHARED_FRAME_LEN_UNKNOWN))
+            .map(<[u8]>::to_vec)
+            .collect();
+        let mut entrants = Vec::new();
+        for (packer, frames) in [(Packer::Server, server_frames.as_slice()), (Packer::Wirepress, frames)] {
+            for compression in COMPRESSIONS {
+                let is_zlib = compression.algorithm == Algorithm::Zlib;
+                let capability =
+                    if is_zlib { Capabilities::COMPRESS } else { Capabilities::ZSTD_COMPRESSION_ALGORITHM };
+                if packer == Packer::Server && !self.offers(capability) {
+                    continue;
+                }
+                let candidate = Candidate { packer, compression };
+                let rates = codec_rates(compression, frames)?;
+                let way = Way::computed(none_way, exchanges, &rates, &candidate, None);
+                // A server's zstd is the same code; its zlib is not.
+                let rates = (packer == Packer::Wirepress || !is_zlib).then_some(rates);
+                entrants.push(Entrant { candidate, way, is_measured: false, rates });
+            }
+        }
+        Ok(entrants)
+    }
+}
+
+/// After a tap's time clients are given this long to end what they have begun.
+const GRACE: Duration = Duration::from_secs(5);
+/// A capture knows nobody, and a tap forgets.
+const UNKNOWN_USER: &str = "USER";
+const TAP_REMEDIES: Remedies = Remedies {
+    exchanges: "let it listen for longer (--for), or send more through it",
+    replies: "let it listen for longer (--for), or send larger replies through it",
+    spread: "let it listen for longer (--for), or when the load is steadier",
+};
+const PCAP_REMEDIES: Remedies = Remedies {
+    exchanges: "capture for longer",
+    replies: "capture for longer, or when replies are larger",
+    spread: "capture for longer, or when the load is steadier",
+};
+
+#[cfg(test)]
+mod tests {
+    use lab::link::Link;
+
+    use super::*;
+    use crate::advise::verdict::{Choice, choose};
+    use crate::advise::{Prices, Workload};
+    use crate::report::number::percent;
+
+    /// Replies of 1 MB of prose that took as long as a link of 100 Mbit/s makes them.
+    fn observation(is_local: bool) -> Observation {
+        let mut gathered = Gathered::new(1);
+        for number in 0..50u8 {
+            gathered.exchanges.offer(gathered::Seen {
+                request_bytes: 20.0,
+                reply_bytes: 1e6,
+                reply_packets: 10_000,
+                first_s: 0.002,
+                time_s: 0.082 + f64::from(number) / 1e5,
+            });
+            let words =
+                format!("the server sends {number} and the link carries {} ", u32::from(number) * 7919);
+            gathered.frames.offer(words.repeat(1000).into_bytes());
+        }
+        let shape = LinkShape { rate_bytes_per_s: 12.5e6, round_trip_s: 0.0014 };
+        let link = KnownLink { shape, is_at_least: true, is_assumed: false };
+        Observation {
+            gathered,
+            server: Address::Tcp("db:3306".to_owned()),
+            user: UNKNOWN_USER.to_owned(),
+            over: cost(&link, is_local),
+            link: Some(link),
+            evidence: String::new(),
+            notes: Vec::new(),
+            remedies: TAP_REMEDIES,
+        }
+    }
+
+    fn options(link: Option<&str>) -> Options {
+        let file = PathBuf::new();
+        Options {
+            workload: Workload::Pcap(PcapOptions { file, port: 3306 }),
+            assume_link: link.map(|link| Link::parse(link).unwrap()),
+            seed: 1,
+            prices: Prices::default(),
+            out: None,
+            json: false,
+        }
+    }
+
+    #[test]
+    fn what_a_slow_link_has_made_slow_is_not_taken_for_a_slow_server() {
+        let findings = observation(false).findings(&options(None), Instant::now()).unwrap();
+        let Choice::Use(place) = choose(&findings.judged) else { panic!("{:?}", findings.notes) };
+        assert!(
+            findings.judged[place].change.value < 0.5,
+            "{}",
+            percent(findings.judged[place].change.value)
+        );
+        // And over that link the model gives back what was seen, 82 ms each.
+        assert!((findings.none_time_s / 50.0 / 0.0823 - 1.0).abs() < 0.05, "{}", findings.none_time_s);
+        // On one machine there was no link: then it is the server.
+        let findings = observation(true).findings(&options(None), Instant::now()).unwrap();
+        assert_eq!(choose(&findings.judged), Choice::Leave);
+    }
+
+    #[test]
+    fn without_a_round_trip_a_link_has_to_be_named() {
+        let unknown = || Observation { link: None, ..observation(false) };
+        let error = unknown().findings(&options(None), Instant::now()).unwrap_err().to_string();
+        assert!(error.contains("--assume-link"), "{error}");
+        let findings = unknown().findings(&options(Some("1gbit,1.4ms")), Instant::now()).unwrap();
+        assert!(findings.measured_link.is_none());
+        assert!(findings.notes.iter().any(|note| note.contains("faster than anything that was seen")));
+    }
+
+    #[test]
+    fn too_little_gives_no_verdict_with_what_helps() {
+        let mut observation = observation(false);
+        observation.gathered.exchanges = crate::advise::reservoir::Reservoir::new(3, 1);
+        observation.gathered.exchanges.offer(gathered::Seen {
+            request_bytes: 20.0,
+            reply_bytes: 100.0,
+            reply_packets: 1,
+            first_s: 0.001,
+            time_s: 0.001,
+        });
+        let error = observation.findings(&options(None), Instant::now()).unwrap_err().to_string();
+        assert!(
+            error.contains("1 exchanges were timed") && error.contains("listen for longer (--for)"),
+            "{error}"
+        );
+    }
+}
