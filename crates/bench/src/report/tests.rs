@@ -146,15 +146,7 @@ fn what_is_wrong_is_warned_of() {
         Document::of(&records, None).warnings.iter().map(|warning| warning.title).collect();
     assert_eq!(
         titles,
-        [
-            "incomplete run",
-            "failures",
-            "links not as wished",
-            "few repetitions",
-            "noise",
-            "saturated client",
-            "samples"
-        ]
+        ["incomplete run", "failures", "links not as wished", "few repetitions", "noise", "saturated client"]
     );
     let fine = scans();
     assert_eq!(Document::of(&fine, Some(&ScanPlan)).warnings, []);
