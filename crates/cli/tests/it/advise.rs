@@ -194,6 +194,71 @@ fn one_way_in_is_wanted_and_options_of_the_others_are_refused() {
     }
 }
 
+/// What stands below the titles that `is_wanted`: a block of lines each.
+fn pasted(told: &str, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let mut lines = told.lines().peekable();
+    while let Some(title) = lines.next() {
+        let mut block = String::new();
+        while let Some(line) = lines.next_if(|line| line.starts_with("    ")) {
+            block.push_str(line.trim_start());
+            block.push('\n');
+        }
+        if is_wanted(title) && !block.is_empty() {
+            blocks.push(block);
+        }
+    }
+    blocks
+}
+
+#[test]
+fn what_is_told_to_paste_is_what_wirepress_and_mysql_take() {
+    let mut configs = 0;
+    for kind in [Kind::MySql, Kind::MariaDb] {
+        let Some(server) = required(kind) else { return };
+        server
+            .sql(
+                "create database if not exists pasted; create or replace view pasted.v as \
+                 with recursive n(i) as (select 1 union all select i + 1 from n where i < 900) \
+                 select i, sha2(i, 512) as a, repeat('what the app has asked for ', 40) as b from n",
+            )
+            .unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("queries.sql");
+        std::fs::write(&file, "select * from v; select * from v;").unwrap();
+        let url = format!("mysql://{USER}:{PASSWORD}@{}/pasted", server.address());
+        let args = ["--server", &url, "--query-file", file.to_str().unwrap(), "--for", "2"];
+        let output = advise(&args).args(["--assume-link", "20mbit,5ms"]).output().unwrap();
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert!(told.starts_with("Use z"), "{told}{}", String::from_utf8_lossy(&output.stderr));
+        // wirepress itself was timed, on both servers.
+        assert!(told.contains("wirepress zstd 1     timed"), "{told}");
+        for config in
+            pasted(&told, |title| title.contains("127.0.0.1:3307") || title.contains("wirepress.toml, "))
+        {
+            let path = folder.path().join("wirepress.toml");
+            std::fs::write(&path, &config).unwrap();
+            let check = Command::new(env!("CARGO_BIN_EXE_wirepress")).arg("check-config").arg(&path).output();
+            let check = check.unwrap();
+            assert!(check.status.success(), "{config}{check:?}");
+            configs += 1;
+        }
+        let [client] = &pasted(&told, |title| title.starts_with("MySQL client"))[..] else {
+            panic!("{told}")
+        };
+        let Some(mysql) = required(Kind::MySql) else { return };
+        // The account's password is asked for, and the host may be a name to fill in.
+        let words = client.split_whitespace().skip(1).filter(|word| *word != "-p").map(|word| match word {
+            "HOST_OF_WIREPRESS" => "127.0.0.1",
+            "3307" => "1",
+            word => word,
+        });
+        let output = mysql.command("mysql").unwrap().arg("--no-defaults").args(words).arg("--help").output();
+        assert!(output.unwrap().status.success(), "{client}");
+    }
+    assert!(configs > 0, "no file was told");
+}
+
 #[test]
 fn files_and_scripts_that_cannot_be_used_are_told_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
