@@ -246,15 +246,30 @@ fn what_is_told_to_paste_is_what_wirepress_and_mysql_take() {
         let [client] = &pasted(&told, |title| title.starts_with("MySQL client"))[..] else {
             panic!("{told}")
         };
-        let Some(mysql) = required(Kind::MySql) else { return };
-        // The account's password is asked for, and the host may be a name to fill in.
-        let words = client.split_whitespace().skip(1).filter(|word| *word != "-p").map(|word| match word {
-            "HOST_OF_WIREPRESS" => "127.0.0.1",
-            "3307" => "1",
-            word => word,
-        });
-        let output = mysql.command("mysql").unwrap().arg("--no-defaults").args(words).arg("--help").output();
-        assert!(output.unwrap().status.success(), "{client}");
+        // Its host may be a name to fill in, and its password is asked for.
+        let Some(real) = required(Kind::MySql) else { return };
+        let mut command = real.command("mysql").unwrap();
+        command.arg("--no-defaults").arg("--get-server-public-key").env("MYSQL_PWD", PASSWORD);
+        let mut words = client.split_whitespace().skip(1);
+        while let Some(word) = words.next() {
+            let own = match word {
+                "-p" => continue,
+                "-h" => Some("127.0.0.1".to_owned()),
+                "-P" => Some(real.address().port().to_string()),
+                _ => None,
+            };
+            command.arg(word);
+            if let Some(own) = own {
+                words.next();
+                command.arg(own);
+            }
+        }
+        let output = command.args(["-N", "-e", "show status like 'compression_algorithm'"]).output().unwrap();
+        let algorithm = String::from_utf8(output.stdout).unwrap();
+        assert!(
+            client.contains(algorithm.split_whitespace().nth(1).unwrap_or("none told")),
+            "{client}{algorithm}"
+        );
     }
     assert!(configs > 0, "no file was told");
 }
