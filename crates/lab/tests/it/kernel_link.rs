@@ -76,18 +76,20 @@ fn a_round_trip_takes_at_least_what_was_asked_for() {
     if !root_or_skip() {
         return;
     }
+    // What the pumps are usually woken late is taken off, 0.2 ms at most, once each way: it may be too much.
+    let least = |round_trip| Duration::from_millis(round_trip) - Duration::from_micros(400);
     for (text, round_trip) in [("1gbit,4ms", 4), ("10mbit,20ms,jitter=1ms", 20)] {
         let link = open(text);
         let start = Instant::now();
         let (mut client, mut server) = connect(&link);
-        assert!(start.elapsed() >= Duration::from_millis(round_trip), "{text}: the handshake");
+        assert!(start.elapsed() >= least(round_trip), "{text}: the handshake");
         for _ in 0..5 {
             let start = Instant::now();
             client.write_all(b"x").unwrap();
             server.read_exact(&mut [0]).unwrap();
             server.write_all(b"y").unwrap();
             client.read_exact(&mut [0]).unwrap();
-            assert!(start.elapsed() >= Duration::from_millis(round_trip), "{text}");
+            assert!(start.elapsed() >= least(round_trip), "{text}");
         }
     }
 }
