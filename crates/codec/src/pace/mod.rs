@@ -80,6 +80,8 @@ pub enum Reason {
     LinkNotSeen,
     /// The link has nothing else to do: stored bytes are there at once.
     LinkIsIdle,
+    /// No level is known to make such data smaller.
+    DoesNotShrink,
     /// By what is known packing makes it slower.
     Slower,
     /// By what is known packing makes it faster.
@@ -147,7 +149,9 @@ impl Pace {
                 self.hidden = 0;
             }
             self.had_more = more;
-            return Choice { level: None, reason: Reason::LinkIsIdle };
+            let is_known = self.thriftiest(frame.len).is_some();
+            let reason = if is_known { Reason::LinkIsIdle } else { Reason::DoesNotShrink };
+            return Choice { level: None, reason };
         };
         self.hidden = self.hidden.saturating_add(1);
         self.had_more = more;
@@ -228,7 +232,7 @@ impl Pace {
         best
     }
 
-    /// A frame was packed, or would have been but for its length.
+    /// A frame was packed, whether or not it became smaller.
     pub fn packed(&mut self, level: u8, plain_len: usize, packed_len: usize, took: Duration) {
         if let Some(candidate) = self.candidates.iter_mut().find(|candidate| candidate.level() == level) {
             candidate.learn(number(plain_len), number(packed_len), took.as_secs_f64());

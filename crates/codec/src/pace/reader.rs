@@ -21,7 +21,7 @@ use super::{Last, Look};
 /// What is known of a reader.
 #[derive(Debug)]
 pub(super) struct Reader {
-    /// Since when it has not been seen to be what others wait for, though something waited.
+    /// It is what others wait for.
     limit: Option<Limit>,
     /// The largest window that was seen: its buffer.
     buffer_len: u64,
@@ -61,6 +61,7 @@ struct Lengths {
 /// The reader is the limit, unless something else is for a while.
 #[derive(Debug, Clone, Copy)]
 struct Limit {
+    /// Since when something waits, and not for it.
     other_since: Option<Duration>,
 }
 
