@@ -12,8 +12,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use codec::{Algorithm, AlgorithmSet, ZlibLevel, ZstdLevel};
 use proxy::{
-    Address, Config, Fingerprint, ListenerConfig, ListenerTls, Monitor, Network, RoutingStrategy, SendProxy,
-    SslMode, TlsMode, make_self_signed,
+    Address, Config, Fingerprint, ListenerConfig, ListenerTls, Monitor, Network, Policy, RoutingStrategy,
+    SendProxy, SslMode, TlsMode, make_self_signed,
 };
 use serde::{Deserialize, Deserializer};
 
@@ -110,6 +110,10 @@ pub(crate) struct ListenerSettings {
     #[arg(long, value_name = "N")]
     #[serde(deserialize_with = "number")]
     pub(crate) zlib_compression_level: Option<ZlibLevel>,
+    /// Which of the proxy's own frames are packed: all of them at the level that was asked for, or those that are there
+    /// sooner for it [default: fixed].
+    #[arg(long, value_name = "POLICY", value_enum)]
+    pub(crate) policy: Option<PolicyWish>,
 
     /// Whether clients may, or must, use TLS [default: preferred with a certificate, else off].
     #[arg(long, value_name = "MODE", value_enum)]
@@ -195,6 +199,16 @@ pub(crate) enum StrategyWish {
     FirstAvailable,
     /// The one with the fewest sessions of this proxy.
     LeastConnections,
+}
+
+/// `--policy`.
+#[derive(Debug, Clone, Copy, PartialEq, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum PolicyWish {
+    /// All, at the level that was asked for.
+    Fixed,
+    /// Those that are there sooner for it.
+    Latency,
 }
 
 /// `--send-proxy`.
@@ -286,7 +300,7 @@ impl ListenerSettings {
         either! {
             listen, server, routing_strategy, health_check_interval, health_check_timeout, monitor_user,
             monitor_password_file, connect_timeout, proxy_protocol_from, send_proxy, protocol_compression_algorithms, compression_algorithms, zstd_compression_level,
-            zstd_compression_level_max, zlib_compression_level, tls, tls_cert, tls_key, tls_self_signed,
+            zstd_compression_level_max, zlib_compression_level, policy, tls, tls_cert, tls_key, tls_self_signed,
             tls_client_ca, ssl_mode, ssl_ca, ssl_cert, ssl_key, ssl_fp, login_timeout, net_read_timeout, idle_timeout, tcp_user_timeout,
         }
     }
@@ -329,6 +343,10 @@ impl ListenerSettings {
             zstd_level = self.zstd_compression_level;
             zstd_level_max = self.zstd_compression_level_max;
             zlib_level = self.zlib_compression_level;
+            policy = self.policy.map(|policy| match policy {
+                PolicyWish::Fixed => Policy::Fixed,
+                PolicyWish::Latency => Policy::Latency,
+            });
             connect_timeout = self.connect_timeout.map(seconds);
             login_timeout = self.login_timeout.map(seconds);
             net_read_timeout = self.net_read_timeout.map(seconds);

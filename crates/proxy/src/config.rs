@@ -46,6 +46,16 @@ pub enum RoutingStrategy {
     LeastConnections,
 }
 
+/// `--policy`: how hard frames are packed that the proxy itself makes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// All of them, at the level that was asked for.
+    #[default]
+    Fixed,
+    /// Those that are there sooner for it, at the level that brings them there first (`codec::pace`).
+    Latency,
+}
+
 /// How servers are looked after.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HealthCheck {
@@ -108,6 +118,8 @@ pub struct ListenerConfig {
     pub zstd_level: ZstdLevel,
     /// `--zlib-compression-level`: what the proxy packs with, on both legs.
     pub zlib_level: ZlibLevel,
+    /// Which frames are packed.
+    pub policy: Policy,
     /// Longest wait for a packet of the login. Below the default of the server's `connect_timeout`, 10 s, so that a
     /// silent client's handshake is ended before the server counts it as an error.
     pub login_timeout: Duration,
@@ -138,6 +150,7 @@ impl ListenerConfig {
             server_algorithms: Algorithm::ALL.to_vec(),
             zstd_level: ZstdLevel::DEFAULT,
             zlib_level: ZlibLevel::DEFAULT,
+            policy: Policy::default(),
             login_timeout: Duration::from_secs(8),
             net_read_timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(10),

@@ -24,6 +24,7 @@ mod ending;
 mod error;
 mod handover;
 mod leg;
+mod links;
 mod listener;
 mod lookups;
 mod networks;
@@ -38,7 +39,7 @@ mod worker;
 
 pub use address::{Address, BadAddress};
 pub use config::{
-    Config, HealthCheck, ListenerConfig, Monitor, RoutingStrategy, SendProxy, raise_open_files_limit,
+    Config, HealthCheck, ListenerConfig, Monitor, Policy, RoutingStrategy, SendProxy, raise_open_files_limit,
 };
 pub use counters::{Counters, FaultLabels, Traffic};
 pub use error::{Cause, Phase, SessionError};

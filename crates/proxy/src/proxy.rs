@@ -13,6 +13,7 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::admission::Admission;
 use crate::budget::Budget;
+use crate::links::Links;
 use crate::listener::{Inherited, Listener};
 use crate::lookups::Lookups;
 use crate::route::{FileError, Route};
@@ -115,6 +116,7 @@ impl Proxy {
             ending: Arc::default(),
             admission: Arc::<Admission>::default(),
             lookups: Lookups::default(),
+            links: Links::default(),
         });
         shared.admission.set(config.connections_max(), config.connections_per_address_max);
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(io::Error::from)?);

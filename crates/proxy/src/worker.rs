@@ -19,6 +19,7 @@ use crate::buffer::SpareBuffers;
 use crate::codec_threads::ContextPool;
 use crate::connect::rsa::OwnKey;
 use crate::ending::Ending;
+use crate::links::Links;
 use crate::lookups::Lookups;
 use crate::route::Route;
 use crate::{Counters, session};
@@ -32,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) ending: Arc<Ending>,
     pub(crate) admission: Arc<Admission>,
     pub(crate) lookups: Lookups,
+    pub(crate) links: Links,
 }
 
 /// What the sessions of one worker share.

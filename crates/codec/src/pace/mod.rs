@@ -16,8 +16,7 @@
 //! Invariants: no clock (time is an argument), no randomness; bounded memory; while nothing is known of the link frames go
 //! stored; data that doesn't shrink is tried ever more rarely.
 //!
-//! Not here: sockets (whoever uses this looks at them; the proxy does not yet), what servers pack at a level that is fixed at
-//! login. See `docs/adr/0021-pace-fills-an-idle-link.md`.
+//! Not here: sockets (crate `proxy` looks at them), what servers pack at a level that is fixed at login. See `docs/adr/0021-pace-fills-an-idle-link.md`.
 
 mod candidate;
 mod drain;

@@ -3,6 +3,7 @@
 //! Invariants: what `poll_write` took has reached the socket only when `poll_flush` is ready.
 //! Not here: certificates (`tls`), frames (`relay`).
 
+mod look;
 mod stream;
 
 use std::io;
@@ -21,6 +22,7 @@ use tokio_rustls::rustls::{ClientConfig, ServerConfig};
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 use wire::connect::auth::Security;
 
+pub(crate) use self::look::Looker;
 pub(crate) use self::stream::Stream;
 use crate::Address;
 use crate::lookups::Lookups;
@@ -82,6 +84,23 @@ impl Leg {
             }
         }
         Err(last)
+    }
+
+    /// The TCP socket; none for a Unix socket.
+    fn tcp_socket(&self) -> Option<&TcpStream> {
+        match &self.socket {
+            Socket::Plain(Stream::Tcp(stream)) => Some(stream),
+            Socket::Tls(stream) => match stream.get_ref().0.stream() {
+                Stream::Tcp(stream) => Some(stream),
+                Stream::Unix(_) => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whose socket it is; none for a Unix socket.
+    pub(crate) fn peer_ip(&self) -> Option<std::net::IpAddr> {
+        self.tcp_socket()?.peer_addr().ok().map(|address| address.ip())
     }
 
     /// What protects this leg's bytes.

@@ -10,6 +10,7 @@
 
 mod change_user;
 mod half_pipe;
+mod paced;
 mod packer;
 mod unpacker;
 
@@ -18,7 +19,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use codec::Algorithm;
 use half_pipe::{HalfPipe, Rest, framed};
+use paced::Paced;
 use packer::Packer;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use unpacker::Unpacker;
@@ -30,7 +33,7 @@ use crate::connect::{Attribute, Authenticated, FramedLeg};
 use crate::leg::Leg;
 use crate::route::Route;
 use crate::worker::Worker;
-use crate::{Cause, Phase, SessionError, Traffic};
+use crate::{Cause, ListenerConfig, Phase, Policy, SessionError, Traffic};
 
 /// A running session's two legs.
 pub(crate) struct Relay<'a> {
@@ -83,6 +86,18 @@ impl Stall {
     }
 }
 
+/// The controller, where frames are not packed as they were asked for.
+fn paced(leg: &Leg, algorithm: Algorithm, config: &ListenerConfig, worker: &Worker) -> Option<Box<Paced>> {
+    let level_max = match algorithm {
+        Algorithm::Zstd => config.zstd_level_max.get(),
+        _ => ZLIB_LEVEL_MAX,
+    };
+    (config.policy == Policy::Latency)
+        .then(|| Paced::new(leg, algorithm, level_max, &worker.shared))
+        .flatten()
+        .map(Box::new)
+}
+
 enum Event {
     ServerEnded,
     ChangeUser,
@@ -98,7 +113,10 @@ impl<'a> Relay<'a> {
         let unpacker =
             |side, leg: &FramedLeg| framed(leg.algorithm, |algorithm| Unpacker::new(side, algorithm, same));
         let packer = |side, leg: &FramedLeg, packet_len_max| {
-            framed(leg.algorithm, |algorithm| Packer::new(side, algorithm, leg.level, packet_len_max))
+            framed(leg.algorithm, |algorithm| {
+                let paced = paced(&leg.leg, algorithm, &route.config, worker);
+                Packer::new(side, algorithm, leg.level, packet_len_max, paced)
+            })
         };
         let client_max = usize::try_from(client_packet_len_max).unwrap_or(usize::MAX);
         let mut to_server = HalfPipe::new(
@@ -323,3 +341,6 @@ impl<'a> Relay<'a> {
 const TELL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The server's `max_allowed_packet` is not told at login.
 const UNKNOWN: usize = 0;
+
+/// libdeflate's 6 is what zlib's own default is.
+const ZLIB_LEVEL_MAX: u8 = 6;

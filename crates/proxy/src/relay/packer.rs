@@ -11,6 +11,7 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
 
 use codec::{Algorithm, Contexts};
 use tokio::task::JoinHandle;
@@ -18,6 +19,7 @@ use wire::conversation::{Conversation, Plan};
 use wire::limits::{COMPRESS_LEN_MIN, FRAME_LEN_MAX, SHARED_FRAME_LEN_MAX, SHARED_FRAME_LEN_UNKNOWN};
 use wire::{Fault, Side, frame};
 
+use super::paced::Paced;
 use crate::budget::Reservation;
 use crate::buffer::Buffer;
 use crate::worker::Worker;
@@ -27,6 +29,8 @@ pub(super) struct Packer {
     side: Side,
     algorithm: Algorithm,
     level: u8,
+    /// Chooses for each frame, where it is not fixed.
+    pub(super) paced: Option<Box<Paced>>,
     /// Longest frame of several packets, bytes.
     shared_len_max: usize,
     pub(super) output: Buffer,
@@ -77,13 +81,22 @@ struct Stored {
 
 struct Encoded {
     bytes: Vec<u8>,
+    level: u8,
+    plain_len: usize,
+    took: Duration,
     packed: u64,
     stored: u64,
 }
 
 impl Packer {
     /// `packet_len_max`: the receiver's limit, 0 when unknown.
-    pub(super) fn new(side: Side, algorithm: Algorithm, level: u8, packet_len_max: usize) -> Self {
+    pub(super) fn new(
+        side: Side,
+        algorithm: Algorithm,
+        level: u8,
+        packet_len_max: usize,
+        paced: Option<Box<Paced>>,
+    ) -> Self {
         let shared_len_max = match packet_len_max {
             0 => SHARED_FRAME_LEN_UNKNOWN,
             known => (known / 2).saturating_sub(1).clamp(LEAST_SHARED_LEN, SHARED_FRAME_LEN_MAX),
@@ -92,6 +105,7 @@ impl Packer {
             side,
             algorithm,
             level,
+            paced,
             shared_len_max: shared_len_max.min(TARGET_LEN),
             output: Buffer::default(),
             frame_ids: [0; 2],
@@ -135,7 +149,7 @@ impl Packer {
             && (plan.starts_frame || is_large || self.complete_len + len > self.shared_len_max)
         {
             emitted_len = self.complete_len;
-            self.emit(pass)?;
+            self.emit(true, pass)?;
         }
         if self.complete_len == 0 {
             self.begin_frame(len, pass.conversation);
@@ -144,9 +158,15 @@ impl Packer {
         self.ends_frame = plan.ends_frame || is_large;
         if is_large {
             // Collected and packed together: the packet, and at worst as much again.
-            self.large = Some(match pass.worker.shared.budget.try_reserve(2 * len) {
-                None if self.body.is_none() => Large::stored(len),
-                reservation => Large::Collected { len, reservation },
+            let is_stored = self.body.is_none()
+                && self.paced.as_mut().is_some_and(|paced| paced.choose(len, false).level.is_none());
+            self.large = Some(if is_stored {
+                Large::stored(len)
+            } else {
+                match pass.worker.shared.budget.try_reserve(2 * len) {
+                    None if self.body.is_none() => Large::stored(len),
+                    reservation => Large::Collected { len, reservation },
+                }
             });
         }
         Ok(emitted_len)
@@ -184,6 +204,9 @@ impl Packer {
                     .appending(frame::HEADER_LEN, &pass.worker.spare)
                     .extend_from_slice(&header.build());
                 pass.inner.traffic.frames_stored += 1;
+                if let Some(paced) = &mut self.paced {
+                    paced.made(0, frame::HEADER_LEN);
+                }
             }
             let len = pass.inner.bytes.len().min(stored.left);
             if len == 0 {
@@ -192,6 +215,9 @@ impl Packer {
             let bytes = pass.inner.bytes.waiting().get(..len).unwrap_or_default();
             self.output.appending(len, &pass.worker.spare).extend_from_slice(bytes);
             pass.inner.bytes.consume(len);
+            if let Some(paced) = &mut self.paced {
+                paced.made(len, len);
+            }
             stored.left -= len;
             passed_len += len;
         }
@@ -201,7 +227,11 @@ impl Packer {
     /// a frame.
     pub(super) fn end_packet(&mut self, complete_len: usize, pass: &mut Pass<'_>) -> Result<usize, Cause> {
         self.complete_len = complete_len;
-        if self.ends_frame && complete_len > 0 { self.emit(pass).map(|()| complete_len) } else { Ok(0) }
+        if self.ends_frame && complete_len > 0 {
+            self.emit(false, pass).map(|()| complete_len)
+        } else {
+            Ok(0)
+        }
     }
 
     /// Whether the peer's own frame can go out as it is: call it when the inner stream was scanned to its end.
@@ -217,35 +247,53 @@ impl Packer {
         self.renumbered = false;
     }
 
-    /// Makes a frame of the complete packets.
-    pub(super) fn emit(&mut self, pass: &mut Pass<'_>) -> Result<(), Cause> {
+    /// Makes a frame of the complete packets; `more` follow them at once, or somebody waits for them.
+    pub(super) fn emit(&mut self, more: bool, pass: &mut Pass<'_>) -> Result<(), Cause> {
         let len = std::mem::take(&mut self.complete_len);
         if let Some(Large::Collected { reservation, .. }) = self.large.take() {
             self.reservation = reservation;
         }
         let body = self.body.take();
         let plain = pass.inner.bytes.waiting().get(..len).unwrap_or_default();
-        let algorithm = if self.must_be_stored(len) { Algorithm::Uncompressed } else { self.algorithm };
-        if let Some(body) = body.filter(|body| self.may_forward(body, plain, pass)) {
+        let forwarded = body.filter(|body| self.may_forward(body, plain, pass));
+        let must_be_stored = self.must_be_stored(len);
+        let (algorithm, level) = match &mut self.paced {
+            _ if must_be_stored => (Algorithm::Uncompressed, self.level),
+            Some(paced) if forwarded.is_none() => match paced.choose(len, more).level {
+                Some(level) => (self.algorithm, level),
+                None => (Algorithm::Uncompressed, self.level),
+            },
+            _ => (self.algorithm, self.level),
+        };
+        let before_len = self.output.len();
+        if let Some(body) = forwarded {
             let header =
                 frame::Header { packed_len: body.len(), sequence_id: self.frame_ids[0], plain_len: len };
             let output = self.output.appending(frame::HEADER_LEN + body.len(), &pass.worker.spare);
             output.extend_from_slice(&header.build());
             output.extend_from_slice(&body);
             pass.inner.traffic.frames_forwarded += 1;
-        } else if len <= codec::plain_bytes_per_ms(algorithm, self.level) {
+        } else if len <= codec::plain_bytes_per_ms(algorithm, level) {
+            let began = Instant::now();
             let output = self.output.appending(frame::HEADER_LEN + len, &pass.worker.spare);
             let mut contexts = pass.worker.contexts.borrow_mut();
             let id = self.frame_ids[0];
-            let packed = frame::encode(&mut contexts, algorithm, self.level, id, plain, output);
+            let packed = frame::encode(&mut contexts, algorithm, level, id, plain, output);
             if packed.map_err(Cause::Protocol)? {
                 pass.inner.traffic.frames_packed += 1;
             } else {
                 pass.inner.traffic.frames_stored += 1;
             }
+            drop(contexts);
             pass.inner.worked_len += len;
+            let packed_len = self.output.len() - before_len;
+            if let Some(paced) = &mut self.paced
+                && algorithm.is_framed()
+            {
+                paced.packed(level, len, packed_len, began.elapsed());
+            }
         } else {
-            let (level, ids) = (self.level, self.frame_ids);
+            let ids = self.frame_ids;
             // A large packet is alone in the buffer, whose memory then moves instead of being copied.
             let plain = if len == pass.inner.bytes.len() { pass.inner.bytes.take() } else { plain.to_vec() };
             let job = pass
@@ -254,6 +302,11 @@ impl Packer {
                 .context_pool
                 .run(move |contexts| encode_large(contexts, algorithm, level, ids, &plain));
             self.job = Some(job);
+        }
+        if let Some(paced) = &mut self.paced
+            && self.job.is_none()
+        {
+            paced.made(len, self.output.len() - before_len);
         }
         pass.inner.bytes.consume(len);
         Ok(())
@@ -270,6 +323,10 @@ impl Packer {
         let done = ready!(Pin::new(job).poll(cx));
         self.job = None;
         let encoded = done.map_err(|_| Cause::CodecThreadFailed)?.map_err(Cause::Protocol)?;
+        if let Some(paced) = &mut self.paced {
+            paced.packed(encoded.level, encoded.plain_len, encoded.bytes.len(), encoded.took);
+            paced.made(encoded.plain_len, encoded.bytes.len());
+        }
         self.output.append_owned(encoded.bytes, &worker.spare);
         traffic.frames_packed += encoded.packed;
         traffic.frames_stored += encoded.stored;
@@ -294,7 +351,12 @@ impl Packer {
         wire::packet::split(payload, ids.0, &mut plain);
         let output = self.output.appending(frame::HEADER_LEN + plain.len(), &worker.spare);
         let mut contexts = worker.contexts.borrow_mut();
+        let before_len = output.len();
         frame::encode(&mut contexts, self.algorithm, self.level, ids.1, &plain, output)?;
+        let len = output.len() - before_len;
+        if let Some(paced) = &mut self.paced {
+            paced.made(plain.len(), len);
+        }
         Ok(())
     }
 
@@ -342,7 +404,10 @@ fn encode_large(
     ids: [u8; 2],
     plain: &[u8],
 ) -> Result<Encoded, Fault> {
-    let mut encoded = Encoded { bytes: Vec::new(), packed: 0, stored: 0 };
+    let began = Instant::now();
+    let plain_len = plain.len();
+    let mut encoded =
+        Encoded { bytes: Vec::new(), level, plain_len, took: Duration::ZERO, packed: 0, stored: 0 };
     for (part, id) in plain.chunks(FRAME_LEN_MAX).zip(ids) {
         if frame::encode(contexts, algorithm, level, id, part, &mut encoded.bytes)? {
             encoded.packed += 1;
@@ -350,6 +415,7 @@ fn encode_large(
             encoded.stored += 1;
         }
     }
+    encoded.took = began.elapsed();
     Ok(encoded)
 }
 

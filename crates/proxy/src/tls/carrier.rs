@@ -26,6 +26,11 @@ pub(crate) struct Carrier {
 }
 
 impl Carrier {
+    /// The socket below.
+    pub(crate) const fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
     /// `received`: what the peer had sent already, the beginning of its TLS.
     pub(crate) const fn new(stream: Stream, received: Vec<u8>) -> Self {
         Self { stream, ahead: received, start: 0 }

@@ -116,6 +116,9 @@ impl HalfPipe {
                     .map_err(|cause| self.failed(cause))?;
                 continue;
             }
+            if let Some(paced) = self.packer.as_mut().and_then(|packer| packer.paced.as_mut()) {
+                paced.look(destination);
+            }
             if self.inner.worked_len > WORK_LEN_MAX {
                 self.inner.worked_len = 0;
                 cx.waker().wake_by_ref();
@@ -169,6 +172,9 @@ impl HalfPipe {
         let side = self.destination();
         let lost = |error: std::io::Error| SessionError { side, phase: Phase::Command, cause: error.into() };
         if let Some(packer) = &mut self.packer {
+            if let Some(paced) = &mut packer.paced {
+                paced.hand_over(destination);
+            }
             while !packer.output.is_empty() {
                 let len = ready!(destination.poll_write(cx, packer.output.waiting())).map_err(lost)?;
                 packer.output.consume(len);
@@ -319,7 +325,7 @@ impl HalfPipe {
         }
         let before_len = self.inner.bytes.len();
         let mut pass = Pass { inner: &mut self.inner, conversation, worker };
-        packer.emit(&mut pass)?;
+        packer.emit(false, &mut pass)?;
         self.scanned_len -= before_len - self.inner.bytes.len();
         if self.scanner.is_inside_packet() {
             // It had begun as a part of the frame that just went.

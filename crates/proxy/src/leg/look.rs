@@ -1,0 +1,95 @@
+//! A look at a TCP socket, for the controller: what is queued, and who is waited for.
+//!
+//! Source: `struct tcp_info` of linux/tcp.h; `SIOCOUTQ` of tcp(7).
+//!
+//! Invariants: fields that the kernel does not fill count as 0.
+//! Not here: what follows from it (`codec::pace`).
+
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::Instant;
+
+use codec::pace::Look;
+use socket2::SockRef;
+
+use super::Leg;
+
+/// Looks at one leg's socket.
+pub(crate) struct Looker {
+    began: Instant,
+    busy_us: u64,
+    rwnd_limited_us: u64,
+    reader_waits: bool,
+}
+
+impl Looker {
+    /// Bounds what may wait in the socket, or nobody sees the link behind it. None for a Unix socket.
+    pub(crate) fn new(leg: &Leg) -> Option<Self> {
+        let socket = leg.tcp_socket()?;
+        SockRef::from(socket).set_tcp_notsent_lowat(NOTSENT_LOWAT).ok()?;
+        Some(Self { began: Instant::now(), busy_us: 0, rwnd_limited_us: 0, reader_waits: false })
+    }
+
+    /// Looks now; none if the socket is gone.
+    pub(crate) fn look(&mut self, leg: &Leg) -> Option<Look> {
+        let socket = leg.tcp_socket()?.as_raw_fd();
+        let info = tcp_info(socket)?;
+        let (busy_us, rwnd_limited_us) = (info.u64_at(BUSY_TIME), info.u64_at(RWND_LIMITED));
+        let busy = busy_us.saturating_sub(self.busy_us);
+        if busy >= BUSY_MIN_US {
+            let limited = rwnd_limited_us.saturating_sub(self.rwnd_limited_us);
+            self.reader_waits = limited * READER_SHARE >= busy;
+            (self.busy_us, self.rwnd_limited_us) = (busy_us, rwnd_limited_us);
+        }
+        Some(Look {
+            now: self.began.elapsed(),
+            queued_len: queued_len(socket)?,
+            unsent_len: u64::from(info.u32_at(NOTSENT_BYTES)),
+            reader_waits: self.reader_waits,
+            window_len: u64::from(info.u32_at(SND_WND)),
+        })
+    }
+}
+
+struct TcpInfo([u8; INFO_LEN]);
+
+impl TcpInfo {
+    fn u32_at(&self, at: usize) -> u32 {
+        self.0.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_ne_bytes)
+    }
+
+    fn u64_at(&self, at: usize) -> u64 {
+        self.0.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes)
+    }
+}
+
+fn tcp_info(socket: RawFd) -> Option<TcpInfo> {
+    let mut info = [0; INFO_LEN];
+    let mut len = libc::socklen_t::try_from(INFO_LEN).ok()?;
+    // SAFETY: the kernel writes at most `len` bytes, which `info` has, of any value.
+    #[expect(unsafe_code, reason = "TCP_INFO has no safe binding")]
+    let result = unsafe {
+        libc::getsockopt(socket, libc::IPPROTO_TCP, libc::TCP_INFO, info.as_mut_ptr().cast(), &raw mut len)
+    };
+    (result == 0).then_some(TcpInfo(info))
+}
+
+fn queued_len(socket: RawFd) -> Option<u64> {
+    let mut len: libc::c_int = 0;
+    // SAFETY: the kernel writes one int.
+    #[expect(unsafe_code, reason = "TIOCOUTQ has no safe binding")]
+    let result = unsafe { libc::ioctl(socket, libc::TIOCOUTQ, &raw mut len) };
+    (result == 0).then_some(u64::try_from(len).unwrap_or(0))
+}
+
+/// Offsets in the kernel's structure.
+const NOTSENT_BYTES: usize = 144;
+const BUSY_TIME: usize = 168;
+const RWND_LIMITED: usize = 176;
+const SND_WND: usize = 228;
+const INFO_LEN: usize = 232;
+/// Two frames: enough to keep a link of 1 Gbit/s busy while one is packed.
+const NOTSENT_LOWAT: u32 = 256 << 10;
+/// What the kernel's clocks of a socket tell is taken over so long, microseconds.
+const BUSY_MIN_US: u64 = 2_000;
+/// A fifth of the time.
+const READER_SHARE: u64 = 5;
