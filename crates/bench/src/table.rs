@@ -3,6 +3,8 @@
 //! ```text
 //!  sbtest1   id, k, c CHAR(120), pad CHAR(60); index on k        sysbench's
 //!  documents id, title, body MEDIUMTEXT                          text to index
+//!  text1     id, body VARCHAR(2000)            prose
+//!  blobs1    id, body MEDIUMBLOB               incompressible
 //!  t1        col1, col2 … col10 TEXT; all rows fill col2 alone   the wide one
 //! ```
 //! The published wide table got its rows by `insert into t1 (col2) select …`: 64,000 bytes in col2, NULL in
@@ -16,7 +18,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use lab::generate::{SysbenchRow, sysbench_row, wide_row};
+use lab::generate::{SysbenchRow, blob, sysbench_row, text_row, wide_row};
 
 use crate::documents::Document;
 use crate::published::{Published, ZstdScan};
@@ -30,6 +32,10 @@ pub enum Kind {
     Wide,
     /// Text to index.
     Documents,
+    /// Short prose.
+    Text,
+    /// What no codec makes smaller.
+    Blob,
 }
 
 /// A table with its rows.
@@ -55,6 +61,8 @@ impl Kind {
             Self::Sysbench => "sbtest1",
             Self::Wide => "t1",
             Self::Documents => "documents",
+            Self::Text => "text1",
+            Self::Blob => "blobs1",
         }
     }
 
@@ -64,7 +72,7 @@ impl Kind {
         match self {
             Self::Sysbench => Some(&published.rds_scan),
             Self::Wide => Some(&published.rds_wide),
-            Self::Documents => None,
+            Self::Documents | Self::Text | Self::Blob => None,
         }
     }
 }
@@ -107,6 +115,10 @@ impl Table {
                 "create table {name} (id int not null primary key, title varchar(255) not null, \
                  body mediumtext not null) character set utf8mb4"
             ),
+            Kind::Text => {
+                format!("create table {name} (id int not null primary key, body varchar(2000) not null)")
+            }
+            Kind::Blob => format!("create table {name} (id int not null primary key, body mediumblob not null)"),
         }
     }
 
@@ -123,6 +135,7 @@ impl Table {
             Kind::Sysbench => "id, k, c, pad",
             Kind::Wide => "col1, col2",
             Kind::Documents => "id, title, body",
+            Kind::Text | Kind::Blob => "id, body",
         };
         let mut sql = String::with_capacity(STATEMENT_BYTES + 70_000);
         let mut id = first;
@@ -145,6 +158,15 @@ impl Table {
                 write!(sql, "({id},{k},'{c}','{pad}')")
             }
             Kind::Wide => write!(sql, "({id},'{}')", wide_row(self.seed, id)),
+            Kind::Text => write!(sql, "({id},'{}')", text_row(self.seed, id, TEXT_BYTES)),
+            Kind::Blob => {
+                sql.push_str(&format!("({id},x'"));
+                for byte in blob(self.seed, id, BLOB_BYTES) {
+                    write!(sql, "{byte:02x}").ok();
+                }
+                sql.push_str("')");
+                Ok(())
+            }
             Kind::Documents => {
                 let document = self.documents.get(id as usize - 1);
                 let (title, body) =
@@ -163,6 +185,10 @@ fn quoted(text: &str) -> String {
 
 /// Far below every server's default max_allowed_packet (16 MiB), and enough that parsing dominates.
 const STATEMENT_BYTES: usize = 512 * 1024;
+/// A row of prose, as comments and descriptions have it.
+const TEXT_BYTES: usize = 400;
+/// A picture's thumbnail.
+const BLOB_BYTES: usize = 64_000;
 
 #[cfg(test)]
 mod tests {

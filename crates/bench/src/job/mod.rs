@@ -3,8 +3,8 @@
 //! ```text
 //!  Step { cell, job }:   stage is set ─▶ job.run(client) ─▶ Outcome ─▶ metrics of a sample
 //! ```
-//! One kind of work, one file: [`scan`] reads a table with our own client, [`sysbench`] is the real one, [`connect`]
-//! logs in and out, [`indexer`] is Sphinx's, [`php`] a script of the real PHP.
+//! One kind of work, one file: [`scan`] reads a table with our own client, [`sysbench`] is the real one,
+//! [`statements`] sends what sysbench does with our own client, [`connect`] logs in and out, [`indexer`] is Sphinx's, [`php`] a script of the real PHP.
 //!
 //! Invariants: logins, preparations and checks lie outside the measured time; every reply is read to its end and
 //! counted.
@@ -16,6 +16,7 @@ mod connect;
 mod indexer;
 mod php;
 mod scan;
+mod statements;
 mod sysbench;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ pub use indexer::Indexer;
 pub use php::Php;
 pub(crate) use scan::RUN_MIN;
 pub use scan::ScanJob;
+pub use statements::{Statement, Statements};
 pub use sysbench::{Script, Sysbench};
 
 use crate::record::Metric;
@@ -40,6 +42,8 @@ pub enum Job {
     Scan(ScanJob),
     /// Transactions of sysbench.
     Sysbench(Sysbench),
+    /// Statements by our own client.
+    Statements(Statements),
     /// Logins.
     Connect(Connect),
     /// Sphinx's indexer.
@@ -83,6 +87,7 @@ impl Job {
         match self {
             Self::Scan(scan) => scan.run(stage, parts, meter),
             Self::Sysbench(sysbench) => sysbench.run(stage, parts, meter),
+            Self::Statements(statements) => statements.run(stage, parts, meter),
             Self::Connect(connect) => connect.run(stage, parts, meter),
             Self::Indexer(indexer) => indexer.run(stage, parts, meter),
             Self::Php(php) => php.run(stage, parts, meter),
@@ -94,6 +99,7 @@ impl Job {
         match self {
             Self::Scan(scan) => vec![scan.table.clone()],
             Self::Sysbench(sysbench) => sysbench.tables(),
+            Self::Statements(statements) => vec![statements.table.clone()],
             Self::Connect(_) => Vec::new(),
             Self::Indexer(Indexer { table }) | Self::Php(Php { table }) => vec![table.clone()],
         }
@@ -103,7 +109,7 @@ impl Job {
     pub(crate) const fn unit(&self) -> Unit {
         match self {
             Self::Scan(_) | Self::Indexer(_) | Self::Php(_) => Unit::Run,
-            Self::Sysbench(_) | Self::Connect(_) => Unit::Transaction,
+            Self::Sysbench(_) | Self::Statements(_) | Self::Connect(_) => Unit::Transaction,
         }
     }
 }

@@ -11,6 +11,7 @@
 //!
 //! Not here: how a cell is measured (`run`), how it is shown (`report`).
 
+mod never_slower;
 mod oltp_matrix;
 mod peers;
 mod published_figure;
@@ -68,15 +69,21 @@ pub trait Plan: Sync + std::fmt::Debug {
 
     /// Whether what was measured has the shape of what was published: never whether it is equal, the machines are not.
     fn findings(&self, results: &Results, figures: &Published) -> Vec<Finding>;
+
+    /// What all cells together say, in sentences; most plans leave that to each table.
+    fn summary(&self, _results: &Results) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// All plans, in the order of the help.
-pub const ALL: [&dyn Plan; 5] = [
+pub const ALL: [&dyn Plan; 6] = [
     &rds_scan::RdsScan::Sysbench,
     &rds_scan::RdsScan::Wide,
     &oltp_matrix::OltpMatrix,
     &sphinx_index::SphinxIndex,
     &peers::Peers,
+    &never_slower::NeverSlower,
 ];
 
 /// The plan of that name.

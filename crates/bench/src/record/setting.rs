@@ -20,6 +20,8 @@ pub enum Setting {
     Zlib,
     /// zstd at the level that the client asks for.
     Zstd(u8),
+    /// zstd, with the proxy's `--policy latency`.
+    Latency,
 }
 
 impl Setting {
@@ -30,6 +32,7 @@ impl Setting {
             Self::None => Compression::NONE,
             Self::Zlib => Compression { algorithm: Algorithm::Zlib, level: 1 },
             Self::Zstd(level) => Compression { algorithm: Algorithm::Zstd, level },
+            Self::Latency => Compression { algorithm: Algorithm::Zstd, level: ZSTD_LEVEL },
         }
     }
 
@@ -39,7 +42,7 @@ impl Setting {
         match self {
             Self::None => "uncompressed",
             Self::Zlib => "zlib",
-            Self::Zstd(_) => "zstd",
+            Self::Zstd(_) | Self::Latency => "zstd",
         }
     }
 }
@@ -49,6 +52,7 @@ impl fmt::Display for Setting {
         match self {
             Self::None => f.pad("none"),
             Self::Zlib => f.pad("zlib"),
+            Self::Latency => f.pad("latency"),
             Self::Zstd(level) => f.pad(&format!("zstd {level}")),
         }
     }
@@ -61,12 +65,13 @@ impl FromStr for Setting {
         match text.split_once([' ', ':', '-']) {
             None if text == "none" => Ok(Self::None),
             None if text == "zlib" => Ok(Self::Zlib),
+            None if text == "latency" => Ok(Self::Latency),
             None if text == "zstd" => Ok(Self::Zstd(ZSTD_LEVEL)),
             Some(("zstd", level)) => match level.parse() {
                 Ok(level @ 1..=22) => Ok(Self::Zstd(level)),
                 _ => Err(format!("zstd has the levels 1 to 22, not '{level}'")),
             },
-            _ => Err(format!("'{text}' is no setting; there are none, zlib, and zstd:1 to zstd:22")),
+            _ => Err(format!("'{text}' is no setting; there are none, zlib, zstd:1 to zstd:22, and latency")),
         }
     }
 }
@@ -94,7 +99,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_again() {
-        for setting in [Setting::None, Setting::Zlib, Setting::Zstd(1), Setting::Zstd(22)] {
+        for setting in [Setting::None, Setting::Zlib, Setting::Zstd(1), Setting::Zstd(22), Setting::Latency] {
             assert_eq!(setting.to_string().parse(), Ok(setting));
         }
         assert_eq!("zstd".parse(), Ok(Setting::Zstd(3)));

@@ -36,6 +36,8 @@ pub(super) struct Document<'a> {
     /// The primary one first; only those that any cell has.
     pub(super) columns: Vec<Metric>,
     pub(super) tables: Vec<Table>,
+    /// What all cells together say, in sentences.
+    pub(super) summary: Vec<String>,
     pub(super) findings: Vec<Finding>,
     pub(super) warnings: Vec<Warning>,
 }
@@ -93,6 +95,7 @@ impl<'a> Document<'a> {
             question: plan.map(|plan| plan.question()),
             primary,
             columns: columns(&results, plan, primary),
+            summary: plan.map(|plan| plan.summary(&results)).unwrap_or_default(),
             findings: findings.unwrap_or_default(),
             warnings: warnings(records, &results, primary),
             tables,

@@ -18,6 +18,9 @@ pub(super) fn markdown(document: &Document<'_>) -> String {
         push_paragraph(&mut text, &escaped(question));
     }
     push_paragraph(&mut text, &escaped(&facts::in_a_line(document)));
+    for line in &document.summary {
+        push_paragraph(&mut text, &escaped(line));
+    }
     for table in &document.tables {
         push_table(&mut text, document, table);
     }

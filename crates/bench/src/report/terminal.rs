@@ -20,6 +20,9 @@ pub(super) fn terminal(document: &Document<'_>) -> String {
         text.push_str(&wrapped(question, "", ""));
     }
     text.push_str(&wrapped(&facts::in_a_line(document), "", ""));
+    for line in &document.summary {
+        text.push_str(&wrapped(&printable(line), "", "  "));
+    }
     for table in &document.tables {
         push_table(&mut text, document, table);
     }

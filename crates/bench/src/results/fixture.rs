@@ -19,6 +19,17 @@ pub(crate) fn sample(cell: &Cell, repetition: u32, time_s: f64) -> Sample {
     sample_with(cell, repetition, [(Metric::TimeS, time_s)])
 }
 
+/// A complete run of these values, those of a cell in the order of repetitions.
+pub(crate) fn records_of(values: impl Iterator<Item = (Cell, Metric, f64)>) -> Records {
+    let mut repetitions = BTreeMap::<Cell, u32>::new();
+    let sample = |(cell, metric, value): (Cell, Metric, f64)| {
+        let repetition = repetitions.entry(cell.clone()).or_default();
+        *repetition += 1;
+        sample_with(&cell, *repetition - 1, [(metric, value)])
+    };
+    records(values.map(sample).collect())
+}
+
 fn sample_with<const N: usize>(cell: &Cell, repetition: u32, metrics: [(Metric, f64); N]) -> Sample {
     let metrics = BTreeMap::from(metrics);
     Sample { cell: cell.clone(), repetition, at_s: 0.0, metrics }
@@ -118,9 +129,10 @@ fn scan(cell: &Cell, repetition: u32, link_mb_per_s: f64, wide: bool, noise: &mu
         (Setting::Zstd(1), false) => (2.02, 310.0),
         (Setting::Zstd(3), false) => (2.04, 190.0),
         (Setting::Zstd(7), false) => (2.25, 58.0),
-        (Setting::Zstd(_), false) => (2.27, 37.0),
+        (Setting::Zstd(_) | Setting::Latency, false) => (2.27, 37.0),
         (Setting::Zlib, true) => (180.0, 620.0),
         (Setting::Zstd(level), true) => (1900.0, 4100.0 / f64::from(level)),
+        (Setting::Latency, true) => (1900.0, 4100.0),
     };
     let wire_mb = plain_mb / ratio;
     let proxy = cell.path == Path::Wirepress;
@@ -181,7 +193,7 @@ fn transaction(cell: &Cell, repetition: u32, link_mb_per_s: f64, noise: &mut Noi
     let (bytes, cpu_ms) = match cell.setting {
         Setting::None => (41_000.0, 0.0),
         Setting::Zlib => (20_500.0, 0.38),
-        Setting::Zstd(_) => (21_600.0, 0.13),
+        Setting::Zstd(_) | Setting::Latency => (21_600.0, 0.13),
     };
     let tls_ms = if cell.tls { 0.06 } else { 0.0 };
     let proxy_ms = if cell.path == Path::Direct { 0.0 } else { 0.05 };

@@ -187,6 +187,7 @@ impl Parts<'_> {
 
     fn wirepress_beside_server(&self, cell: &Cell, network: &Network) -> anyhow::Result<WirepressProcess> {
         let mut arguments = plain_server_leg();
+        arguments.extend(policy(cell.setting));
         if cell.tls {
             arguments.extend(["--tls", "preferred"].map(str::to_owned));
             for (option, name) in [("--tls-cert", "server-cert.pem"), ("--tls-key", "server-key.pem")] {
@@ -215,6 +216,7 @@ impl Parts<'_> {
         if let Setting::Zstd(level) = cell.setting {
             arguments.extend(["--zstd-compression-level".to_owned(), level.to_string()]);
         }
+        arguments.extend(policy(cell.setting));
         let ssl_mode = if cell.tls { "required" } else { "disabled" };
         arguments.extend(["--ssl-mode", ssl_mode].map(str::to_owned));
         let options = WirepressOptions {
@@ -226,4 +228,9 @@ impl Parts<'_> {
         };
         WirepressProcess::start(&options, self.stop)
     }
+}
+
+fn policy(setting: Setting) -> [String; 2] {
+    let policy = if setting == Setting::Latency { "latency" } else { "fixed" };
+    ["--policy", policy].map(str::to_owned)
 }

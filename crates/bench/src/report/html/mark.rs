@@ -1,7 +1,7 @@
 //! The marks of charts: what a cell looks like.
 //!
 //! ```text
-//!  colour   compression: none grey, zlib orange, zstd green to purple by level
+//!  colour   compression: none grey, zlib orange, zstd green to purple by level, the latency policy its own
 //!  shape    path: ● direct  ■ wirepress  ▲ HAProxy  ◆ MySQL Router  ▼ wirepress beside app
 //!  line     dashed for direct; filled is measured, hollow is published
 //! ```
@@ -18,6 +18,7 @@ pub(super) const fn colour(cell: &Cell) -> &'static str {
         Setting::Zstd(3..=5) => "c-z2",
         Setting::Zstd(6..=9) => "c-z3",
         Setting::Zstd(_) => "c-z4",
+        Setting::Latency => "c-latency",
     }
 }
 

@@ -49,6 +49,9 @@ pub(super) fn html(document: &Document<'_>) -> String {
         writeln!(html, "<p class=\"question\">{}</p>", Text(question)).ok();
     }
     writeln!(html, "<p class=\"byline\">{}</p>\n</header>", Text(&facts::in_a_line(document))).ok();
+    for line in &document.summary {
+        writeln!(html, "<p>{}</p>", Text(line)).ok();
+    }
     push_warnings(&mut html, document);
     push_glance(&mut html, document);
     push_findings(&mut html, &document.findings);

@@ -1,0 +1,174 @@
+//! One statement after the other, by our own client on several connections: point selects, ranges, bulk inserts.
+//!
+//! Real sysbench sends the same, but knows zlib only.
+//!
+//! Invariants: connections are open before the time counts; a statement counts when its reply was read to its end; keys
+//! are drawn by the seed, so every cell asks for the same rows.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use lab::generate::{Sequence, SysbenchRow, sysbench_row};
+
+use super::{Meter, Outcome};
+use crate::client::{Client, ClientFault};
+use crate::cpu;
+use crate::record::Metric;
+use crate::run::{Parts, Stage};
+use crate::stats::quantile;
+use crate::table::Table;
+
+/// What is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statement {
+    /// One row by its key.
+    PointSelect,
+    /// A hundred rows by their keys.
+    Range,
+    /// Rows into an empty table, half a megabyte at once.
+    BulkInsert,
+}
+
+/// Sends statements for a time.
+#[derive(Clone, Debug)]
+pub struct Statements {
+    /// What.
+    pub statement: Statement,
+    /// The table; of [`Statement::BulkInsert`] one without rows.
+    pub table: Table,
+    /// Clients at once.
+    pub threads: u32,
+    /// For how long.
+    pub time: Duration,
+}
+
+impl Statement {
+    /// In tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PointSelect => "point select",
+            Self::Range => "range of 100 rows",
+            Self::BulkInsert => "bulk insert",
+        }
+    }
+}
+
+impl Statements {
+    pub(super) fn run(
+        &self,
+        stage: &Stage<'_>,
+        parts: &Parts<'_>,
+        meter: &mut dyn Meter,
+    ) -> anyhow::Result<Outcome> {
+        let outcome = stage.network().on_client_host(|| self.send(stage, parts, meter));
+        if self.statement == Statement::BulkInsert {
+            let mut client = parts.database.connect(parts.stop)?;
+            client.query(&format!("truncate {}", self.table.name)).context("cannot empty the table again")?;
+            client.quit();
+        }
+        outcome
+    }
+
+    fn send(&self, stage: &Stage<'_>, parts: &Parts<'_>, meter: &mut dyn Meter) -> anyhow::Result<Outcome> {
+        let threads = usize::try_from(self.threads).unwrap_or(usize::MAX);
+        let (ready, begin) = (Barrier::new(threads + 1), Barrier::new(threads + 1));
+        let ((all, run_time), ended) = thread::scope(|scope| {
+            let clients: Vec<_> = (0..self.threads)
+                .map(|number| {
+                    let (ready, begin) = (&ready, &begin);
+                    scope.spawn(move || {
+                        let client = self.connect(stage, parts);
+                        ready.wait();
+                        begin.wait();
+                        self.client(client?, number)
+                    })
+                })
+                .collect();
+            ready.wait();
+            meter.start();
+            let start = Instant::now();
+            begin.wait();
+            let all: Result<Vec<_>, ClientFault> = clients
+                .into_iter()
+                .map(|client| client.join().unwrap_or(Err(ClientFault::Interrupted)))
+                .collect();
+            ((all, start.elapsed()), meter.stop())
+        });
+        let () = ended;
+        let all = all.with_context(|| format!("{} failed", self.statement.name()))?;
+        let client_cpu = all.iter().map(|(_, cpu)| *cpu).sum();
+        let times_ms: Vec<f64> = all.into_iter().flat_map(|(times_ms, _)| times_ms).collect();
+        let count = f64::from(u32::try_from(times_ms.len()).unwrap_or(u32::MAX));
+        let mut metrics = BTreeMap::from([(Metric::TransactionsPerS, count / run_time.as_secs_f64())]);
+        for (metric, share) in
+            [(Metric::LatencyP50Ms, 0.5), (Metric::LatencyP95Ms, 0.95), (Metric::LatencyP99Ms, 0.99)]
+        {
+            metrics.extend(quantile(&times_ms, share).map(|value| (metric, value)));
+        }
+        Ok(Outcome { count, run_time, client_cpu, metrics, packed_bytes: 0 })
+    }
+
+    fn connect(&self, stage: &Stage<'_>, parts: &Parts<'_>) -> Result<Client, ClientFault> {
+        let compression = stage.client_setting().compression();
+        Client::connect(stage.client_address(), parts.database.account(), compression, parts.stop)
+    }
+
+    fn client(&self, mut client: Client, number: u32) -> Result<(Vec<f64>, Duration), ClientFault> {
+        let mut keys = Sequence::new(self.table.seed, u64::from(number));
+        let mut sql = String::new();
+        if self.statement == Statement::BulkInsert {
+            self.push_rows(&mut sql, number);
+        }
+        let mut times_ms = Vec::new();
+        let (start, cpu_before) = (Instant::now(), cpu::this_thread());
+        while start.elapsed() < self.time {
+            self.next(&mut sql, &mut keys);
+            let begun = Instant::now();
+            client.query(&sql)?;
+            times_ms.push(begun.elapsed().as_secs_f64() * 1e3);
+        }
+        let cpu = cpu::this_thread() - cpu_before;
+        client.quit();
+        Ok((times_ms, cpu))
+    }
+
+    /// The next statement; all bulk inserts are the same.
+    fn next(&self, sql: &mut String, keys: &mut Sequence) {
+        let name = &self.table.name;
+        let rows = match self.statement {
+            Statement::PointSelect => 1,
+            Statement::Range => RANGE_ROWS,
+            Statement::BulkInsert => return,
+        };
+        let first = 1 + keys.below(self.table.rows.saturating_sub(rows).max(1));
+        sql.clear();
+        // A String takes everything.
+        match self.statement {
+            Statement::PointSelect => write!(sql, "select c from {name} where id = {first}"),
+            _ => write!(sql, "select c from {name} where id between {first} and {}", first + rows - 1),
+        }
+        .ok();
+    }
+
+    fn push_rows(&self, sql: &mut String, number: u32) {
+        write!(sql, "insert into {} (k, c, pad) values ", self.table.name).ok();
+        let mut id = 1;
+        while sql.len() < INSERT_BYTES {
+            let SysbenchRow { k, c, pad, .. } =
+                sysbench_row(self.table.seed.wrapping_add(u64::from(number)), id, u32::MAX);
+            let comma = if id == 1 { "" } else { "," };
+            write!(sql, "{comma}({k},'{c}','{pad}')").ok();
+            id += 1;
+        }
+    }
+}
+
+/// As sysbench's ranges.
+const RANGE_ROWS: u32 = 100;
+/// As sysbench's and mysqldump's statements.
+const INSERT_BYTES: usize = 512 * 1024;
