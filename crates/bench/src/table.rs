@@ -118,7 +118,9 @@ impl Table {
             Kind::Text => {
                 format!("create table {name} (id int not null primary key, body varchar(2000) not null)")
             }
-            Kind::Blob => format!("create table {name} (id int not null primary key, body mediumblob not null)"),
+            Kind::Blob => {
+                format!("create table {name} (id int not null primary key, body mediumblob not null)")
+            }
         }
     }
 

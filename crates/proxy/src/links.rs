@@ -1,48 +1,87 @@
-//! What the links to peers were seen to carry, so that a new session need not find out.
+//! What the links to peers were seen to carry, and what is being tried on them, shared by their sessions.
 //!
 //! Invariants: bounded, and forgetting: what was seen long ago says nothing.
 //! Not here: how it is seen (`codec::pace`).
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Rates by peer address.
-#[derive(Default)]
-pub(crate) struct Links(Mutex<HashMap<IpAddr, Seen>>);
+use codec::Algorithm;
+use codec::pace::Replies;
+use wire::Side;
 
+/// Links by peer, clients apart from servers.
+#[derive(Default)]
+pub(crate) struct Links(Mutex<HashMap<(IpAddr, Side), Arc<Link>>>);
+
+/// One link, in the direction towards the peer.
+pub(crate) struct Link {
+    since: Instant,
+    seen: Mutex<Option<Seen>>,
+    zlib: Mutex<Replies>,
+    zstd: Mutex<Replies>,
+}
+
+#[derive(Clone, Copy)]
 struct Seen {
     bytes_per_s: f64,
     at: Instant,
 }
 
 impl Links {
-    /// What the link to `peer` carries, bytes per second, if that was seen lately.
-    pub(crate) fn bytes_per_s(&self, peer: IpAddr) -> Option<f64> {
-        let links = self.lock();
-        links.get(&peer).filter(|seen| seen.at.elapsed() < TRUE_FOR).map(|seen| seen.bytes_per_s)
+    /// The link to `peer`.
+    pub(crate) fn to(&self, peer: IpAddr, side: Side) -> Arc<Link> {
+        let mut links = lock(&self.0);
+        if let Some(link) = links.get(&(peer, side)) {
+            return Arc::clone(link);
+        }
+        if links.len() >= LINKS_MAX {
+            links.retain(|_, link| Arc::strong_count(link) > 1 || link.bytes_per_s().is_some());
+        }
+        let link = Arc::new(Link::new());
+        // One that has no room here is not shared.
+        if links.len() < LINKS_MAX {
+            links.insert((peer, side), Arc::clone(&link));
+        }
+        link
+    }
+}
+
+impl Link {
+    fn new() -> Self {
+        Self { since: Instant::now(), seen: Mutex::default(), zlib: Mutex::default(), zstd: Mutex::default() }
+    }
+
+    /// The time on the clock that its sessions share.
+    pub(crate) fn now(&self) -> Duration {
+        self.since.elapsed()
+    }
+
+    /// What it carries, bytes per second, if that was seen lately.
+    pub(crate) fn bytes_per_s(&self) -> Option<f64> {
+        lock(&self.seen).filter(|seen| seen.at.elapsed() < TRUE_FOR).map(|seen| seen.bytes_per_s)
     }
 
     /// A session has seen it.
-    pub(crate) fn saw(&self, peer: IpAddr, bytes_per_s: f64) {
-        let mut links = self.lock();
-        if links.len() >= LINKS_MAX {
-            links.retain(|_, seen| seen.at.elapsed() < TRUE_FOR);
-        }
-        if links.len() < LINKS_MAX || links.contains_key(&peer) {
-            links.insert(peer, Seen { bytes_per_s, at: Instant::now() });
-        }
+    pub(crate) fn saw(&self, bytes_per_s: f64) {
+        *lock(&self.seen) = Some(Seen { bytes_per_s, at: Instant::now() });
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, Seen>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What is known of single replies.
+    pub(crate) fn replies(&self, algorithm: Algorithm) -> MutexGuard<'_, Replies> {
+        lock(if algorithm == Algorithm::Zlib { &self.zlib } else { &self.zstd })
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Routes and loads change within minutes.
 const TRUE_FOR: Duration = Duration::from_secs(600);
-/// A hundred bytes each.
+/// Some hundred bytes each.
 const LINKS_MAX: usize = 4096;
 
 #[cfg(test)]
@@ -54,13 +93,25 @@ mod tests {
     #[test]
     fn the_last_rate_of_a_peer_is_known_and_there_are_not_too_many() {
         let links = Links::default();
-        let peer = |number: u32| IpAddr::from(Ipv4Addr::from(number));
-        links.saw(peer(1), 1e6);
-        links.saw(peer(1), 2e6);
-        assert_eq!((links.bytes_per_s(peer(1)), links.bytes_per_s(peer(2))), (Some(2e6), None));
+        let link = |number: u32| links.to(IpAddr::from(Ipv4Addr::from(number)), Side::Client);
+        link(1).saw(1e6);
+        link(1).saw(2e6);
+        assert_eq!((link(1).bytes_per_s(), link(2).bytes_per_s()), (Some(2e6), None));
         for number in 2..10_000 {
-            links.saw(peer(number), 1e6);
+            link(number).saw(1e6);
         }
-        assert_eq!((links.lock().len(), links.bytes_per_s(peer(1))), (LINKS_MAX, Some(2e6)));
+        assert_eq!((lock(&links.0).len(), link(1).bytes_per_s()), (LINKS_MAX, Some(2e6)));
+    }
+
+    #[test]
+    fn links_that_nobody_uses_and_that_say_nothing_make_room() {
+        let links = Links::default();
+        let to = |number: u32| links.to(IpAddr::from(Ipv4Addr::from(number)), Side::Server);
+        let used = to(0);
+        for number in 1..10_000 {
+            drop(to(number));
+        }
+        assert!(Arc::ptr_eq(&used, &to(0)));
+        assert!(lock(&links.0).len() <= LINKS_MAX);
     }
 }

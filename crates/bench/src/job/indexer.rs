@@ -71,7 +71,9 @@ impl Indexer {
         let flags = match stage.client_setting() {
             Setting::None => 0,
             Setting::Zlib => MYSQL_CLIENT_COMPRESS,
-            Setting::Zstd(_) | Setting::Latency => bail!("Sphinx knows zlib only; zstd is for wirepress beside it"),
+            Setting::Zstd(_) | Setting::Latency => {
+                bail!("Sphinx knows zlib only; zstd is for wirepress beside it")
+            }
         };
         let place = match stage.client_address() {
             address @ Address::Tcp(_) => {

@@ -45,7 +45,9 @@ impl Php {
         let compress = match stage.client_setting() {
             Setting::None => "0",
             Setting::Zlib => "1",
-            Setting::Zstd(_) | Setting::Latency => bail!("PHP knows zlib only; zstd is for wirepress beside it"),
+            Setting::Zstd(_) | Setting::Latency => {
+                bail!("PHP knows zlib only; zstd is for wirepress beside it")
+            }
         };
         let mut command = Install::find()?
             .command("php")

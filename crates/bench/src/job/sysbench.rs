@@ -124,7 +124,9 @@ impl Sysbench {
             Setting::Zlib => {
                 command.arg("--mysql-compression=on");
             }
-            Setting::Zstd(_) | Setting::Latency => bail!("sysbench knows zlib only; zstd is for wirepress beside it"),
+            Setting::Zstd(_) | Setting::Latency => {
+                bail!("sysbench knows zlib only; zstd is for wirepress beside it")
+            }
         }
         if stage.client_has_tls() {
             command.arg("--mysql-ssl=on").current_dir(parts.certificates.folder());

@@ -80,7 +80,9 @@ impl Plan for NeverSlower {
         }
         let kept = drawn(groups.len(), world);
         let mut steps = Vec::new();
-        for (_, (name, link, work, path)) in groups.into_iter().enumerate().filter(|(index, _)| kept.contains(index)) {
+        for (_, (name, link, work, path)) in
+            groups.into_iter().enumerate().filter(|(index, _)| kept.contains(index))
+        {
             let job = (work.job)(link, world);
             let ways = SETTINGS.iter().map(|setting| (path, *setting)).chain([(Path::Direct, Setting::None)]);
             for (path, setting) in ways {

@@ -11,7 +11,8 @@
 //! link has something to send, packing takes none of its time; when it hasn't, the frame goes stored and the link is busy
 //! again. So where link and CPU cross some frames are packed and others are not, which no fixed setting does.
 //!
-//! Where the reader's window is what holds bytes back both forms are tried (`reader`).
+//! Where the reader's window is what holds bytes back both forms are tried (`reader`), and where each frame waits for an
+//! answer, so that there is never a queue (`replies`).
 //!
 //! Invariants: no clock (time is an argument), no randomness; bounded memory; while nothing is known of the link frames go
 //! stored; data that doesn't shrink is tried ever more rarely.
@@ -21,6 +22,7 @@
 mod candidate;
 mod drain;
 mod reader;
+mod replies;
 
 #[cfg(test)]
 mod simulation;
@@ -30,6 +32,8 @@ use std::time::Duration;
 use self::candidate::Candidate;
 use self::drain::Drain;
 use self::reader::Reader;
+pub use self::replies::Replies;
+use self::replies::Turn;
 use crate::Algorithm;
 
 /// The controller of one direction of a connection.
@@ -46,6 +50,11 @@ pub struct Pace {
     had_more: bool,
     reader: Reader,
     last: Last,
+    /// The frame that was chosen about is alone: nothing was sent just before, and nothing follows.
+    is_alone: bool,
+    /// The frame before, if it was alone.
+    turn: Option<Turn>,
+    round_trip_s: f64,
 }
 
 /// A look at the destination's socket.
@@ -61,6 +70,8 @@ pub struct Look {
     pub reader_waits: bool,
     /// Free room in the receiver's buffer, as it told last.
     pub window_len: u64,
+    /// The shortest round trip that was seen; zero where it is not known.
+    pub round_trip: Duration,
 }
 
 /// What becomes of a frame.
@@ -91,6 +102,10 @@ pub enum Reason {
     ReaderGains,
     /// The reader is what others wait for, and unpacking would make it slower still.
     ReaderLoses,
+    /// Each frame waits for an answer, and packed ones get it sooner, or cost nothing.
+    AnswerIsSooner,
+    /// Each frame waits for an answer, and packed ones were not seen to get it sooner.
+    AnswerIsNotSooner,
 }
 
 impl Pace {
@@ -107,6 +122,9 @@ impl Pace {
             had_more: false,
             reader: Reader::new(),
             last: Last { is_packed: false, len: 0 },
+            is_alone: false,
+            turn: None,
+            round_trip_s: 0.0,
         }
     }
 
@@ -126,6 +144,7 @@ impl Pace {
     pub fn look(&mut self, look: Look) {
         self.now = look.now;
         self.unsent_len = look.unsent_len;
+        self.round_trip_s = look.round_trip.as_secs_f64();
         self.reader.look(&look, self.last, self.link_bytes_per_s);
         self.drain.look(look.now, look.queued_len);
         if !self.reader.is_limit() {
@@ -134,7 +153,42 @@ impl Pace {
     }
 
     /// What to do with a frame of `plain_len` bytes; `more` follow it at once, or somebody waits for it.
-    pub fn choose(&mut self, plain_len: usize, more: bool) -> Choice {
+    /// `replies` is what all connections of this link and direction share.
+    pub fn choose(&mut self, plain_len: usize, more: bool, now: Duration, replies: &mut Replies) -> Choice {
+        self.now = now;
+        self.is_alone = !more && !self.had_more;
+        if self.is_alone
+            && let Some(choice) = self.alone(number(plain_len), replies)
+        {
+            return choice;
+        }
+        let choice = self.in_a_queue(plain_len, more);
+        self.had_more = more;
+        choice
+    }
+
+    /// A frame that waits for an answer.
+    fn alone(&mut self, len: f64, replies: &mut Replies) -> Option<Choice> {
+        if len >= LARGE_LEN && self.drain.bytes_per_s().is_some() {
+            return None;
+        }
+        let level = match self.thriftiest(len) {
+            Some(candidate) => Some(candidate.level()),
+            None => self
+                .candidates
+                .first_mut()
+                .and_then(|easiest| easiest.takes_turn(len, true).then(|| easiest.level())),
+        };
+        let Some(level) = level else {
+            return Some(Choice { level: None, reason: Reason::DoesNotShrink });
+        };
+        let pack_s = self.candidates.iter().find(|candidate| candidate.level() == level)?.pack_s(len);
+        let packs = replies.packs(self.now, len, pack_s + self.unpack_s(len), self.round_trip_s);
+        let reason = if packs { Reason::AnswerIsSooner } else { Reason::AnswerIsNotSooner };
+        Some(Choice { level: packs.then_some(level), reason })
+    }
+
+    fn in_a_queue(&mut self, plain_len: usize, more: bool) -> Choice {
         let Some(rate) = self.drain.bytes_per_s() else {
             return Choice { level: None, reason: Reason::LinkNotSeen };
         };
@@ -147,13 +201,11 @@ impl Pace {
             if self.had_more {
                 self.hidden = 0;
             }
-            self.had_more = more;
             let is_known = self.thriftiest(frame.len).is_some();
             let reason = if is_known { Reason::LinkIsIdle } else { Reason::DoesNotShrink };
             return Choice { level: None, reason };
         };
         self.hidden = self.hidden.saturating_add(1);
-        self.had_more = more;
         if packed_s >= frame.len / rate * GAIN_MIN {
             return Choice { level: None, reason: Reason::Slower };
         }
@@ -231,6 +283,19 @@ impl Pace {
         best
     }
 
+    /// Nothing is sent any more.
+    pub fn left(&mut self, replies: &mut Replies) {
+        if let Some(turn) = self.turn.take() {
+            replies.left(turn, self.now);
+        }
+    }
+
+    /// Whether the next choice depends on the socket: call [`look`](Self::look) then.
+    #[must_use]
+    pub const fn is_in_a_queue(&self) -> bool {
+        self.had_more
+    }
+
     /// A frame was packed, whether or not it became smaller.
     pub fn packed(&mut self, level: u8, plain_len: usize, packed_len: usize, took: Duration) {
         if let Some(candidate) = self.candidates.iter_mut().find(|candidate| candidate.level() == level) {
@@ -239,7 +304,13 @@ impl Pace {
     }
 
     /// A frame of `plain_len` bytes was handed over as `len` bytes.
-    pub fn sent(&mut self, plain_len: usize, len: usize) {
+    pub fn sent(&mut self, plain_len: usize, len: usize, now: Duration, replies: &mut Replies) {
+        self.now = now;
+        if self.is_alone {
+            self.turn = Some(replies.sent(now, number(plain_len), self.turn));
+        } else {
+            self.left(replies);
+        }
         self.last = Last { is_packed: len < plain_len, len: len as u64 };
         self.reader.sent(plain_len, len);
         self.drain.sent(len as u64);
@@ -278,6 +349,8 @@ const UNPACKING_IS_FASTER: f64 = 2.0;
 const RATIO_HOPED: f64 = 1.5;
 /// As long as a frame in so many goes stored for want of time, the time goes where it saves most.
 const SHORT_OF_CPU: u32 = 128;
+/// Frames of this length leave a queue, if the link is slow.
+const LARGE_LEN: f64 = 64.0 * 1024.0;
 /// Longer frames are large packets, which nothing else hides.
 const ALONE_LEN: f64 = 256.0 * 1024.0;
 /// A level that was never seen is taken to be so much slower than it is (`plain_bytes_per_ms`).

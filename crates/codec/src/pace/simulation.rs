@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Choice, Look, Pace, Reason};
+use super::{Choice, Look, Pace, Reason, Replies};
 use crate::Algorithm;
 
 /// What a level does to the data.
@@ -119,6 +119,7 @@ impl Way<'_> {
             queued_len,
             unsent_len: queued_len,
             reader_waits: self.waiting > 0.2,
+            round_trip: Duration::ZERO,
             window_len: (READER_BUFFER - held.map(|one| one.wire).sum::<f64>()).max(0.0) as u64,
         }
     }
@@ -164,7 +165,7 @@ fn run(world: World, mut setting: Setting) -> Run {
             Setting::Fixed(level) => Choice { level: *level, reason: Reason::Faster },
             Setting::Paced(pace) => {
                 pace.look(way.look(now));
-                pace.choose(FRAME as usize, true)
+                pace.choose(FRAME as usize, true, Duration::from_secs_f64(now), &mut Replies::default())
             }
         };
         now += FRAME / COPY;
@@ -182,7 +183,7 @@ fn run(world: World, mut setting: Setting) -> Run {
         }
         if let Setting::Paced(pace) = &mut setting {
             pace.look(way.look(now));
-            pace.sent(FRAME as usize, wire as usize);
+            pace.sent(FRAME as usize, wire as usize, Duration::from_secs_f64(now), &mut Replies::default());
         }
         reasons.push(choice.reason);
         frames.push((now, wire < FRAME));

@@ -6,7 +6,7 @@
 //! Not here: what follows from it (`codec::pace`).
 
 use std::os::fd::{AsRawFd, RawFd};
-use std::time::Instant;
+use std::time::Duration;
 
 use codec::pace::Look;
 use socket2::SockRef;
@@ -15,7 +15,6 @@ use super::Leg;
 
 /// Looks at one leg's socket.
 pub(crate) struct Looker {
-    began: Instant,
     busy_us: u64,
     rwnd_limited_us: u64,
     reader_waits: bool,
@@ -26,11 +25,11 @@ impl Looker {
     pub(crate) fn new(leg: &Leg) -> Option<Self> {
         let socket = leg.tcp_socket()?;
         SockRef::from(socket).set_tcp_notsent_lowat(NOTSENT_LOWAT).ok()?;
-        Some(Self { began: Instant::now(), busy_us: 0, rwnd_limited_us: 0, reader_waits: false })
+        Some(Self { busy_us: 0, rwnd_limited_us: 0, reader_waits: false })
     }
 
-    /// Looks now; none if the socket is gone.
-    pub(crate) fn look(&mut self, leg: &Leg) -> Option<Look> {
+    /// Looks; none if the socket is gone.
+    pub(crate) fn look(&mut self, leg: &Leg, now: Duration) -> Option<Look> {
         let socket = leg.tcp_socket()?.as_raw_fd();
         let info = tcp_info(socket)?;
         let (busy_us, rwnd_limited_us) = (info.u64_at(BUSY_TIME), info.u64_at(RWND_LIMITED));
@@ -41,13 +40,19 @@ impl Looker {
             (self.busy_us, self.rwnd_limited_us) = (busy_us, rwnd_limited_us);
         }
         Some(Look {
-            now: self.began.elapsed(),
+            now,
             queued_len: queued_len(socket)?,
             unsent_len: u64::from(info.u32_at(NOTSENT_BYTES)),
             reader_waits: self.reader_waits,
             window_len: u64::from(info.u32_at(SND_WND)),
+            round_trip: round_trip(info.u32_at(MIN_RTT)),
         })
     }
+}
+
+/// As long as none was seen the kernel tells the largest number.
+fn round_trip(min_rtt_us: u32) -> Duration {
+    if min_rtt_us == u32::MAX { Duration::ZERO } else { Duration::from_micros(u64::from(min_rtt_us)) }
 }
 
 struct TcpInfo([u8; INFO_LEN]);
@@ -83,6 +88,7 @@ fn queued_len(socket: RawFd) -> Option<u64> {
 
 /// Offsets in the kernel's structure.
 const NOTSENT_BYTES: usize = 144;
+const MIN_RTT: usize = 148;
 const BUSY_TIME: usize = 168;
 const RWND_LIMITED: usize = 176;
 const SND_WND: usize = 228;

@@ -87,13 +87,19 @@ impl Stall {
 }
 
 /// The controller, where frames are not packed as they were asked for.
-fn paced(leg: &Leg, algorithm: Algorithm, config: &ListenerConfig, worker: &Worker) -> Option<Box<Paced>> {
+fn paced(
+    side: Side,
+    leg: &Leg,
+    algorithm: Algorithm,
+    config: &ListenerConfig,
+    worker: &Worker,
+) -> Option<Box<Paced>> {
     let level_max = match algorithm {
         Algorithm::Zstd => config.zstd_level_max.get(),
         _ => ZLIB_LEVEL_MAX,
     };
     (config.policy == Policy::Latency)
-        .then(|| Paced::new(leg, algorithm, level_max, &worker.shared))
+        .then(|| Paced::new(side, leg, algorithm, level_max, &worker.shared.links))
         .flatten()
         .map(Box::new)
 }
@@ -114,7 +120,7 @@ impl<'a> Relay<'a> {
             |side, leg: &FramedLeg| framed(leg.algorithm, |algorithm| Unpacker::new(side, algorithm, same));
         let packer = |side, leg: &FramedLeg, packet_len_max| {
             framed(leg.algorithm, |algorithm| {
-                let paced = paced(&leg.leg, algorithm, &route.config, worker);
+                let paced = paced(side, &leg.leg, algorithm, &route.config, worker);
                 Packer::new(side, algorithm, leg.level, packet_len_max, paced)
             })
         };

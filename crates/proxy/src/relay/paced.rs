@@ -5,47 +5,67 @@
 //! ```
 //! Not here: the choice (`codec::pace`), frames (`packer`), what a look costs the kernel (`leg::look`).
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use codec::Algorithm;
 use codec::pace::{Choice, Pace, Reason};
+use wire::Side;
 
 use crate::leg::{Leg, Looker};
-use crate::worker::Shared;
+use crate::links::{Link, Links};
 
 pub(super) struct Paced {
     pace: Pace,
     looker: Looker,
-    peer: IpAddr,
-    shared: Arc<Shared>,
+    algorithm: Algorithm,
+    side: Side,
+    link: Arc<Link>,
     /// Plain length and length of what waits to be handed over.
     made: Option<(usize, usize)>,
+    /// Frames until the socket is looked at although no choice depends on it.
+    until_look: u8,
     reasons: Vec<(Reason, u64)>,
 }
 
 impl Paced {
-    /// None where the leg's socket can't be watched.
-    pub(super) fn new(leg: &Leg, algorithm: Algorithm, level_max: u8, shared: &Arc<Shared>) -> Option<Self> {
+    /// Of frames to `side`. None where the leg's socket can't be watched.
+    pub(super) fn new(
+        side: Side,
+        leg: &Leg,
+        algorithm: Algorithm,
+        level_max: u8,
+        links: &Links,
+    ) -> Option<Self> {
         let looker = Looker::new(leg)?;
-        let peer = leg.peer_ip()?;
+        let link = links.to(leg.peer_ip()?, side);
         let mut pace = Pace::new(algorithm, level_max);
-        if let Some(rate) = shared.links.bytes_per_s(peer) {
+        if let Some(rate) = link.bytes_per_s() {
             pace.assume_link(rate);
         }
-        Some(Self { pace, looker, peer, shared: Arc::clone(shared), made: None, reasons: Vec::new() })
+        Some(Self { pace, looker, algorithm, side, link, made: None, until_look: 0, reasons: Vec::new() })
     }
 
-    /// Before a choice.
+    /// Looks at the socket if the next choice may depend on it.
     pub(super) fn look(&mut self, leg: &Leg) {
-        if let Some(look) = self.looker.look(leg) {
+        if !self.pace.is_in_a_queue() && self.until_look > 0 {
+            return;
+        }
+        self.look_anyway(leg);
+    }
+
+    /// The socket has just taken a part of what was left over: that tells how fast it does.
+    pub(super) fn look_anyway(&mut self, leg: &Leg) {
+        self.until_look = LOOK_EVERY;
+        if let Some(look) = self.looker.look(leg, self.link.now()) {
             self.pace.look(look);
         }
     }
 
     pub(super) fn choose(&mut self, plain_len: usize, more: bool) -> Choice {
-        let choice = self.pace.choose(plain_len, more);
+        self.until_look = self.until_look.saturating_sub(1);
+        let choice =
+            self.pace.choose(plain_len, more, self.link.now(), &mut self.link.replies(self.algorithm));
         match self.reasons.iter_mut().find(|(reason, _)| *reason == choice.reason) {
             Some((_, count)) => *count += 1,
             None => self.reasons.push((choice.reason, 1)),
@@ -67,17 +87,21 @@ impl Paced {
     pub(super) fn hand_over(&mut self, leg: &Leg) {
         if let Some((plain_len, len)) = self.made.take() {
             self.look(leg);
-            self.pace.sent(plain_len, len);
+            self.pace.sent(plain_len, len, self.link.now(), &mut self.link.replies(self.algorithm));
         }
     }
 }
 
 impl Drop for Paced {
     fn drop(&mut self) {
+        self.pace.left(&mut self.link.replies(self.algorithm));
         let link_bytes_per_s = self.pace.link_bytes_per_s();
         if let Some(rate) = link_bytes_per_s {
-            self.shared.links.saw(self.peer, rate);
+            self.link.saw(rate);
         }
-        tracing::debug!(peer = %self.peer, reasons = ?self.reasons, ?link_bytes_per_s, "frames were paced");
+        tracing::debug!(side = %self.side, reasons = ?self.reasons, ?link_bytes_per_s, "frames were paced");
     }
 }
+
+/// Two system calls among so many frames don't show.
+const LOOK_EVERY: u8 = 64;

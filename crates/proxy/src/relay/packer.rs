@@ -31,6 +31,8 @@ pub(super) struct Packer {
     level: u8,
     /// Chooses for each frame, where it is not fixed.
     pub(super) paced: Option<Box<Paced>>,
+    /// The destination has not taken all of the output yet.
+    pub(super) is_cut: bool,
     /// Longest frame of several packets, bytes.
     shared_len_max: usize,
     pub(super) output: Buffer,
@@ -106,6 +108,7 @@ impl Packer {
             algorithm,
             level,
             paced,
+            is_cut: false,
             shared_len_max: shared_len_max.min(TARGET_LEN),
             output: Buffer::default(),
             frame_ids: [0; 2],

@@ -83,12 +83,16 @@ impl Judged {
     }
 
     fn is_undecided(&self) -> bool {
-        let wide = |estimate: Estimate, half: f64| !(estimate.has_interval() && estimate.relative_half_width() <= half);
+        let wide = |estimate: Estimate, half: f64| {
+            !(estimate.has_interval() && estimate.relative_half_width() <= half)
+        };
         !self.violates() && (wide(self.slowdown, 0.03) || self.p99.is_some_and(|p99| wide(p99, 0.10)))
     }
 
     fn figures(&self) -> String {
-        let of = |estimate: Estimate| format!("{:.3} ({:.3} to {:.3})", estimate.value, estimate.low, estimate.high);
+        let of = |estimate: Estimate| {
+            format!("{:.3} ({:.3} to {:.3})", estimate.value, estimate.low, estimate.high)
+        };
         let p99 = self.p99.map_or_else(String::new, |p99| format!(", p99 {}", of(p99)));
         format!("time of none's {}{p99}", of(self.slowdown))
     }
@@ -142,7 +146,8 @@ mod tests {
 
     #[test]
     fn a_cell_that_is_surely_slower_than_none_violates_and_one_far_from_the_best_is_told() {
-        let steady = |value: f64| [0.0, 0.001, 0.002, 0.003, 0.0, 0.001, 0.002, 0.003].map(|noise| value + noise);
+        let steady =
+            |value: f64| [0.0, 0.001, 0.002, 0.003, 0.0, 0.001, 0.002, 0.003].map(|noise| value + noise);
         let records = records(&[
             ("slow", Setting::None, steady(10.0)),
             ("slow", Setting::Latency, steady(9.0)),

@@ -173,12 +173,17 @@ impl HalfPipe {
         let lost = |error: std::io::Error| SessionError { side, phase: Phase::Command, cause: error.into() };
         if let Some(packer) = &mut self.packer {
             if let Some(paced) = &mut packer.paced {
+                if packer.is_cut {
+                    paced.look_anyway(destination);
+                }
                 paced.hand_over(destination);
             }
+            packer.is_cut = true;
             while !packer.output.is_empty() {
                 let len = ready!(destination.poll_write(cx, packer.output.waiting())).map_err(lost)?;
                 packer.output.consume(len);
             }
+            packer.is_cut = false;
             packer.release(worker);
             return destination.poll_flush(cx).map_err(lost);
         }

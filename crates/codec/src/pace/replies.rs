@@ -1,0 +1,391 @@
+//! Replies of one frame each: whether packing them makes the conversation faster.
+//!
+//! ```text
+//!  request ──▶ reply ──▶ request ──▶ reply          cycle: from one reply to the next
+//!  epochs:  stored │ packed │ packed │ stored │ stored │ packed …      median cycle of each
+//! ```
+//! A queue tells the rate of a link, and such replies leave none: each waits for its request. So both forms are tried in
+//! turn, by all connections of a link at once, since they share its queue and the CPU that packs; and what counts is how
+//! soon the next reply can be sent: the link, both ends' codecs and everything that waits behind them are in it. Where
+//! packing takes hardly any time in terms of the network's round trip there is nothing to find out.
+//!
+//! Invariants: one form at a time for all connections; a trial has an end; what was found is forgotten.
+//!
+//! Not here: replies of several frames (`super`), where links are told apart (crate `proxy`).
+
+use std::time::Duration;
+
+/// What is known of the replies on one link, in one direction. Share it between its connections.
+#[derive(Debug, Default)]
+pub struct Replies {
+    classes: [Class; CLASSES],
+}
+
+/// What one reply is remembered by, until the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Turn {
+    class: usize,
+    epoch: u64,
+    sent: Duration,
+}
+
+/// Replies of about one length.
+#[derive(Debug, Default)]
+struct Class {
+    /// Which form is sent now.
+    packs: bool,
+    epoch: Epoch,
+    state: State,
+    /// Replies that the next one is waited for.
+    outstanding: u32,
+    /// The last finding, and how long it is believed.
+    belief: Option<(bool, Duration)>,
+}
+
+#[derive(Debug, Default)]
+struct Epoch {
+    number: u64,
+    began: Duration,
+    /// Replies of the form before that are under way.
+    skip: u32,
+    cycles_s: Vec<f64>,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    /// Nothing is known.
+    #[default]
+    New,
+    /// Medians by epoch, in the order of [`PATTERN`].
+    Trial(Vec<f64>),
+    /// Until then, with the median cycle that was found.
+    Settled { until: Duration, cycle_s: f64 },
+}
+
+impl Replies {
+    /// Whether to pack a reply of `len` bytes, which takes `cost_s` for both ends; `round_trip_s` is the network's, the
+    /// least that was seen, 0 where that is not known.
+    pub(super) fn packs(&mut self, now: Duration, len: f64, cost_s: f64, round_trip_s: f64) -> bool {
+        let class = class_of(len);
+        let Some(class) = self.classes.get_mut(class) else { return false };
+        if len < SEGMENT_LEN {
+            return false;
+        }
+        class.packs(now, cost_s, round_trip_s)
+    }
+
+    /// A reply goes out; the one before it on this connection was `before`.
+    pub(super) fn sent(&mut self, now: Duration, len: f64, before: Option<Turn>) -> Turn {
+        if let Some(before) = before {
+            self.ended(before, Some(now.saturating_sub(before.sent)), now);
+        }
+        let class = class_of(len);
+        let epoch = self.classes.get_mut(class).map_or(0, |class| {
+            class.outstanding = class.outstanding.saturating_add(1);
+            class.epoch.number
+        });
+        Turn { class, epoch, sent: now }
+    }
+
+    /// Nothing follows it that could be measured.
+    pub(super) fn left(&mut self, turn: Turn, now: Duration) {
+        self.ended(turn, None, now);
+    }
+
+    fn ended(&mut self, turn: Turn, cycle: Option<Duration>, now: Duration) {
+        let Some(class) = self.classes.get_mut(turn.class) else { return };
+        class.outstanding = class.outstanding.saturating_sub(1);
+        if let Some(cycle) = cycle
+            && turn.epoch == class.epoch.number
+        {
+            class.saw(cycle.as_secs_f64(), now);
+        }
+    }
+}
+
+impl Class {
+    fn packs(&mut self, now: Duration, cost_s: f64, round_trip_s: f64) -> bool {
+        match &self.state {
+            State::New => {
+                // Where it can't cost anything that anybody would notice it is not tried first.
+                self.packs = cost_s <= round_trip_s * NEGLIGIBLE;
+                self.turn(now);
+                self.state = if self.packs {
+                    State::Settled { until: now + BELIEVED_MIN, cycle_s: round_trip_s * QUEUES }
+                } else {
+                    State::Trial(Vec::new())
+                };
+            }
+            // What costs nothing goes on until cycles get longer.
+            State::Settled { until, .. } if now >= *until && self.belief.is_some() => self.try_both(now),
+            State::Trial(_) if now >= self.epoch.began + EPOCH_MAX => {
+                if self.epoch.cycles_s.len() >= SAMPLES_MIN {
+                    self.end_epoch(now);
+                } else {
+                    // So few replies are in nobody's way.
+                    self.settle(false, f64::INFINITY, now);
+                }
+            }
+            State::Settled { .. } | State::Trial(_) => {}
+        }
+        self.packs
+    }
+
+    fn saw(&mut self, cycle_s: f64, now: Duration) {
+        if self.epoch.skip > 0 {
+            self.epoch.skip -= 1;
+            return;
+        }
+        self.epoch.cycles_s.push(cycle_s);
+        if self.epoch.cycles_s.len() < SAMPLES || now < self.epoch.began + EPOCH_MIN {
+            if self.epoch.cycles_s.len() >= SAMPLES_MAX {
+                self.epoch.cycles_s.drain(..SAMPLES_MAX / 2);
+            }
+            return;
+        }
+        self.end_epoch(now);
+    }
+
+    fn end_epoch(&mut self, now: Duration) {
+        let cycle_s = median(&mut self.epoch.cycles_s);
+        match &mut self.state {
+            State::New => {}
+            State::Settled { cycle_s: found_s, .. } => {
+                let is_other = cycle_s > *found_s * SHIFT || *found_s > cycle_s * SHIFT;
+                let is_prior = self.belief.is_none();
+                self.epoch.cycles_s.clear();
+                // A prior says how long a cycle may be; what was found, how long it was.
+                if is_other && !(is_prior && cycle_s < *found_s) {
+                    self.try_both(now);
+                }
+            }
+            State::Trial(medians_s) => {
+                medians_s.push(cycle_s);
+                let number = medians_s.len();
+                let verdict = if number % 2 == 0 { verdict(medians_s) } else { None };
+                match verdict {
+                    Some(packs) => self.settle(packs, cycle_s, now),
+                    None => {
+                        self.packs = PATTERN.get(number % PATTERN.len()).copied().unwrap_or_default();
+                        self.turn(now);
+                    }
+                }
+            }
+        }
+    }
+
+    fn try_both(&mut self, now: Duration) {
+        self.state = State::Trial(Vec::new());
+        self.packs = false;
+        self.turn(now);
+    }
+
+    fn settle(&mut self, packs: bool, cycle_s: f64, now: Duration) {
+        let believed = match self.belief {
+            Some((before, believed)) if before == packs => (believed * 2).min(BELIEVED_MAX),
+            _ => BELIEVED_MIN,
+        };
+        self.belief = Some((packs, believed));
+        self.state = State::Settled { until: now + believed, cycle_s };
+        self.packs = packs;
+        self.turn(now);
+    }
+
+    fn turn(&mut self, now: Duration) {
+        let number = self.epoch.number + 1;
+        self.epoch = Epoch { number, began: now, skip: self.outstanding, cycles_s: Vec::new() };
+    }
+}
+
+/// Whether packed is faster, once that is clear; pairs of epochs in the order of [`PATTERN`].
+fn verdict(medians_s: &[f64]) -> Option<bool> {
+    let mut ratios: Vec<f64> = medians_s
+        .chunks_exact(2)
+        .zip(PATTERN.chunks_exact(2).cycle())
+        .filter_map(|(pair, pattern)| match (pair, pattern) {
+            ([packed, stored], [true, _]) | ([stored, packed], [false, _]) => Some(packed / stored),
+            _ => None,
+        })
+        .collect();
+    let faster = ratios.iter().filter(|ratio| **ratio < 1.0).count();
+    let count = ratios.len();
+    if count >= 2 && ratios.iter().all(|ratio| *ratio > CLEARLY_SLOWER) {
+        return Some(false);
+    }
+    if count >= 3 && ratios.iter().all(|ratio| *ratio < CLEARLY_FASTER) {
+        return Some(true);
+    }
+    (count >= PAIRS_MAX).then(|| faster + 1 >= PAIRS_MAX && median(&mut ratios) < FASTER)
+}
+
+fn class_of(len: f64) -> usize {
+    let mut class = 0;
+    let mut limit = SEGMENT_LEN * 4.0;
+    while len >= limit && class + 1 < CLASSES {
+        class += 1;
+        limit *= 4.0;
+    }
+    class
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+/// The forms of epochs; each stands as often before the other as behind it.
+const PATTERN: [bool; 4] = [false, true, true, false];
+/// By fours of length: what shrinks, and what it costs, depends on it.
+const CLASSES: usize = 4;
+/// A shorter reply is one TCP segment, packed or not.
+const SEGMENT_LEN: f64 = 1400.0;
+/// Cycles in an epoch.
+const SAMPLES: usize = 12;
+/// Where cycles are so long that there are few.
+const SAMPLES_MIN: usize = 3;
+const SAMPLES_MAX: usize = 1024;
+/// An epoch is longer than a scheduler's turn.
+const EPOCH_MIN: Duration = Duration::from_millis(10);
+/// Who has not seen enough cycles by then has too few to care.
+const EPOCH_MAX: Duration = Duration::from_secs(2);
+/// How long a finding is believed, at first, and when it was found again and again.
+const BELIEVED_MIN: Duration = Duration::from_secs(2);
+const BELIEVED_MAX: Duration = Duration::from_secs(60);
+/// Cycles that are so many times what they were are another situation.
+const SHIFT: f64 = 1.5;
+/// Of a round trip.
+const NEGLIGIBLE: f64 = 0.01;
+/// A cycle of so many round trips has waits in it that are not the network's.
+const QUEUES: f64 = 2.0;
+/// Ratios of packed to stored.
+const CLEARLY_SLOWER: f64 = 1.03;
+const CLEARLY_FASTER: f64 = 0.9;
+const FASTER: f64 = 0.98;
+const PAIRS_MAX: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Clients in a closed loop: a link and a proxy's core, each one after the other; a round trip beside them.
+    struct Loop {
+        clients: usize,
+        round_trip_s: f64,
+        link_bytes_per_s: f64,
+        cpu_s: f64,
+        pack_s: f64,
+        len: f64,
+        ratio: f64,
+        /// Everybody's own time, varying.
+        think_s: f64,
+    }
+
+    impl Loop {
+        /// Replies that were packed, in the last part of so much time, and all of them.
+        fn run(&self, time_s: f64) -> (usize, usize) {
+            let mut replies = Replies::default();
+            // When each client's request is there, and its last turn.
+            let mut clients: Vec<(f64, Option<Turn>)> =
+                (0..self.clients).map(|n| (n as f64 * 1e-6, None)).collect();
+            let (mut core_s, mut link_s) = (0.0_f64, 0.0_f64);
+            let mut noise = 1_u64;
+            let (mut packed, mut all) = (0, 0);
+            loop {
+                let next = clients.iter().enumerate().min_by(|(_, a), (_, b)| a.0.total_cmp(&b.0)).unwrap().0;
+                let at_s = clients[next].0;
+                if at_s > time_s {
+                    return (packed, all);
+                }
+                let start = at_s.max(core_s);
+                let packs = replies.packs(secs(start), self.len, self.pack_s * 1.5, self.round_trip_s);
+                core_s = start + self.cpu_s + if packs { self.pack_s } else { 0.0 };
+                let turn = replies.sent(secs(core_s), self.len, clients[next].1);
+                let len = if packs { self.len / self.ratio } else { self.len };
+                link_s = link_s.max(core_s) + len / self.link_bytes_per_s;
+                noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let share = (noise >> 40) as f64 / f64::from(1 << 24);
+                let unpack_s = if packs { self.pack_s / 2.0 } else { 0.0 };
+                let back_s = link_s + self.round_trip_s + unpack_s + self.think_s * share;
+                clients[next] = (back_s, Some(turn));
+                if at_s > time_s / 2.0 {
+                    all += 1;
+                    packed += usize::from(packs);
+                }
+            }
+        }
+
+        fn packed_share(&self, time_s: f64) -> f64 {
+            let (packed, all) = self.run(time_s);
+            packed as f64 / all as f64
+        }
+    }
+
+    fn secs(s: f64) -> Duration {
+        Duration::from_secs_f64(s)
+    }
+
+    fn ranges(clients: usize, round_trip_s: f64, link_bytes_per_s: f64) -> Loop {
+        Loop {
+            clients,
+            round_trip_s,
+            link_bytes_per_s,
+            cpu_s: 60e-6,
+            pack_s: 60e-6,
+            len: 12_500.0,
+            ratio: 2.0,
+            think_s: 50e-6,
+        }
+    }
+
+    #[test]
+    fn a_link_that_many_share_gets_packed_replies() {
+        for clients in [8, 64] {
+            let share = ranges(clients, 1.4e-3, 12.5e6).packed_share(4.0);
+            assert!(share > 0.9, "{clients} clients: {share}");
+        }
+    }
+
+    #[test]
+    fn a_slow_link_gets_packed_replies_for_one_client_too() {
+        assert!(ranges(1, 1.4e-3, 12.5e6).packed_share(4.0) > 0.9);
+        assert!(ranges(1, 40e-3, 1.25e6).packed_share(20.0) > 0.9);
+    }
+
+    #[test]
+    fn where_the_cpu_is_the_limit_replies_are_stored() {
+        for clients in [1, 8, 64] {
+            let share = ranges(clients, 30e-6, 5e9).packed_share(10.0);
+            assert!(share < 0.1, "{clients} clients: {share}");
+        }
+        // The round trip is long, and everybody waits for the core.
+        let share = ranges(512, 20e-3, 5e9).packed_share(10.0);
+        assert!(share < 0.15, "{share}");
+    }
+
+    #[test]
+    fn replies_of_one_segment_are_stored() {
+        let mut small = ranges(1, 40e-3, 1.25e6);
+        small.len = 300.0;
+        assert_eq!(small.run(4.0).0, 0);
+    }
+
+    #[test]
+    fn noise_alone_does_not_pack() {
+        let mut slow_users = ranges(8, 100e-6, 1e9);
+        slow_users.think_s = 50e-3;
+        let share = slow_users.packed_share(20.0);
+        assert!(share < 0.5, "{share}");
+    }
+
+    #[test]
+    fn a_verdict_needs_enough_pairs() {
+        assert_eq!(verdict(&[1.0, 0.8, 0.8, 1.0]), None);
+        assert_eq!(verdict(&[1.0, 0.8, 0.8, 1.0, 1.0, 0.8]), Some(true));
+        assert_eq!(verdict(&[1.0, 1.2, 1.2, 1.0]), Some(false));
+        assert_eq!(verdict(&[1.0, 1.2]), None);
+        let close: Vec<f64> = [1.0, 0.99, 0.99, 1.0].repeat(4);
+        assert_eq!(verdict(&close), Some(false));
+        let gain: Vec<f64> = [1.0, 0.95, 0.95, 1.0].repeat(4);
+        assert_eq!((verdict(&gain[..8]), verdict(&gain)), (None, Some(true)));
+    }
+}
