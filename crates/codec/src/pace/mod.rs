@@ -55,6 +55,8 @@ pub struct Pace {
     /// The frame before, if it was alone.
     turn: Option<Turn>,
     round_trip_s: f64,
+    /// Bytes that were handed over.
+    sent_len: u64,
 }
 
 /// A look at the destination's socket.
@@ -72,6 +74,15 @@ pub struct Look {
     pub window_len: u64,
     /// The shortest round trip that was seen; zero where it is not known.
     pub round_trip: Duration,
+}
+
+/// How much may be on its way to the socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Longest frame of several packets, bytes.
+    pub frame_len: usize,
+    /// Bytes that wait in the socket.
+    pub unsent_len: u64,
 }
 
 /// What becomes of a frame.
@@ -125,6 +136,7 @@ impl Pace {
             is_alone: false,
             turn: None,
             round_trip_s: 0.0,
+            sent_len: 0,
         }
     }
 
@@ -290,6 +302,24 @@ impl Pace {
         }
     }
 
+    /// Frames of several packets should end at this length, and so many bytes may wait in the socket behind those that are on
+    /// their way: little as long as nothing is known of the link, since all of it is sent before anything is known.
+    #[must_use]
+    pub fn room(&self) -> Room {
+        match self.drain.bytes_per_s() {
+            None if self.sent_len < UNKNOWN_LEN => {
+                Room { frame_len: FIRST_FRAME_LEN, unsent_len: UNSENT_LEN_MIN }
+            }
+            None => Room { frame_len: usize::MAX, unsent_len: UNSENT_LEN_MAX },
+            Some(rate) => {
+                // In steps, so that it rarely changes.
+                let steps = [UNSENT_LEN_MIN, UNSENT_LEN_MIN * 2];
+                let enough = steps.into_iter().find(|len| rate * UNSENT_S <= *len as f64);
+                Room { frame_len: usize::MAX, unsent_len: enough.unwrap_or(UNSENT_LEN_MAX) }
+            }
+        }
+    }
+
     /// Whether the next choice depends on the socket: call [`look`](Self::look) then.
     #[must_use]
     pub const fn is_in_a_queue(&self) -> bool {
@@ -311,6 +341,7 @@ impl Pace {
         } else {
             self.left(replies);
         }
+        self.sent_len += len as u64;
         self.last = Last { is_packed: len < plain_len, len: len as u64 };
         self.reader.sent(plain_len, len);
         self.drain.sent(len as u64);
@@ -349,6 +380,14 @@ const UNPACKING_IS_FASTER: f64 = 2.0;
 const RATIO_HOPED: f64 = 1.5;
 /// As long as a frame in so many goes stored for want of time, the time goes where it saves most.
 const SHORT_OF_CPU: u32 = 128;
+/// A link that took so much without a queue has none.
+const UNKNOWN_LEN: u64 = 1 << 20;
+const FIRST_FRAME_LEN: usize = 32 << 10;
+/// What waits in the socket keeps the link busy for so long, many times what packing a frame takes, and no longer: as
+/// much is sent in the old way after a change.
+const UNSENT_S: f64 = 4e-3;
+const UNSENT_LEN_MIN: u64 = 64 << 10;
+const UNSENT_LEN_MAX: u64 = 256 << 10;
 /// Frames of this length leave a queue, if the link is slow.
 const LARGE_LEN: f64 = 64.0 * 1024.0;
 /// Longer frames are large packets, which nothing else hides.

@@ -123,7 +123,7 @@ impl Class {
                     self.end_epoch(now);
                 } else {
                     // So few replies are in nobody's way.
-                    self.settle(false, f64::INFINITY, now);
+                    self.settle(false, BELIEVED_MIN, f64::INFINITY, now);
                 }
             }
             State::Settled { .. } | State::Trial(_) => {}
@@ -164,7 +164,10 @@ impl Class {
                 let number = medians_s.len();
                 let verdict = if number % 2 == 0 { verdict(medians_s) } else { None };
                 match verdict {
-                    Some(packs) => self.settle(packs, cycle_s, now),
+                    Some(Verdict { packs, is_clear }) => {
+                        let least = if is_clear { BELIEVED_CLEAR } else { BELIEVED_MIN };
+                        self.settle(packs, least, cycle_s, now);
+                    }
                     None => {
                         self.packs = PATTERN.get(number % PATTERN.len()).copied().unwrap_or_default();
                         self.turn(now);
@@ -180,10 +183,10 @@ impl Class {
         self.turn(now);
     }
 
-    fn settle(&mut self, packs: bool, cycle_s: f64, now: Duration) {
+    fn settle(&mut self, packs: bool, least: Duration, cycle_s: f64, now: Duration) {
         let believed = match self.belief {
-            Some((before, believed)) if before == packs => (believed * 2).min(BELIEVED_MAX),
-            _ => BELIEVED_MIN,
+            Some((before, believed)) if before == packs => (believed * 2).clamp(least, BELIEVED_MAX),
+            _ => least,
         };
         self.belief = Some((packs, believed));
         self.state = State::Settled { until: now + believed, cycle_s };
@@ -197,8 +200,16 @@ impl Class {
     }
 }
 
-/// Whether packed is faster, once that is clear; pairs of epochs in the order of [`PATTERN`].
-fn verdict(medians_s: &[f64]) -> Option<bool> {
+/// What a trial has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Verdict {
+    packs: bool,
+    /// It's not close.
+    is_clear: bool,
+}
+
+/// Whether packed is faster, once that is known; pairs of epochs in the order of [`PATTERN`].
+fn verdict(medians_s: &[f64]) -> Option<Verdict> {
     let mut ratios: Vec<f64> = medians_s
         .chunks_exact(2)
         .zip(PATTERN.chunks_exact(2).cycle())
@@ -210,12 +221,15 @@ fn verdict(medians_s: &[f64]) -> Option<bool> {
     let faster = ratios.iter().filter(|ratio| **ratio < 1.0).count();
     let count = ratios.len();
     if count >= 2 && ratios.iter().all(|ratio| *ratio > CLEARLY_SLOWER) {
-        return Some(false);
+        return Some(Verdict { packs: false, is_clear: true });
     }
     if count >= 3 && ratios.iter().all(|ratio| *ratio < CLEARLY_FASTER) {
-        return Some(true);
+        return Some(Verdict { packs: true, is_clear: true });
     }
-    (count >= PAIRS_MAX).then(|| faster + 1 >= PAIRS_MAX && median(&mut ratios) < FASTER)
+    (count >= PAIRS_MAX).then(|| {
+        let packs = faster + 1 >= PAIRS_MAX && median(&mut ratios) < FASTER;
+        Verdict { packs, is_clear: false }
+    })
 }
 
 fn class_of(len: f64) -> usize {
@@ -250,6 +264,7 @@ const EPOCH_MIN: Duration = Duration::from_millis(10);
 const EPOCH_MAX: Duration = Duration::from_secs(2);
 /// How long a finding is believed, at first, and when it was found again and again.
 const BELIEVED_MIN: Duration = Duration::from_secs(2);
+const BELIEVED_CLEAR: Duration = Duration::from_secs(8);
 const BELIEVED_MAX: Duration = Duration::from_secs(60);
 /// Cycles that are so many times what they were are another situation.
 const SHIFT: f64 = 1.5;
@@ -380,12 +395,15 @@ mod tests {
     #[test]
     fn a_verdict_needs_enough_pairs() {
         assert_eq!(verdict(&[1.0, 0.8, 0.8, 1.0]), None);
-        assert_eq!(verdict(&[1.0, 0.8, 0.8, 1.0, 1.0, 0.8]), Some(true));
-        assert_eq!(verdict(&[1.0, 1.2, 1.2, 1.0]), Some(false));
+        assert_eq!(verdict(&[1.0, 0.8, 0.8, 1.0, 1.0, 0.8]), Some(Verdict { packs: true, is_clear: true }));
+        assert_eq!(verdict(&[1.0, 1.2, 1.2, 1.0]), Some(Verdict { packs: false, is_clear: true }));
         assert_eq!(verdict(&[1.0, 1.2]), None);
         let close: Vec<f64> = [1.0, 0.99, 0.99, 1.0].repeat(4);
-        assert_eq!(verdict(&close), Some(false));
+        assert_eq!(verdict(&close), Some(Verdict { packs: false, is_clear: false }));
         let gain: Vec<f64> = [1.0, 0.95, 0.95, 1.0].repeat(4);
-        assert_eq!((verdict(&gain[..8]), verdict(&gain)), (None, Some(true)));
+        assert_eq!(
+            (verdict(&gain[..8]), verdict(&gain)),
+            (None, Some(Verdict { packs: true, is_clear: false }))
+        );
     }
 }

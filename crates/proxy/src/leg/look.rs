@@ -15,6 +15,7 @@ use super::Leg;
 
 /// Looks at one leg's socket.
 pub(crate) struct Looker {
+    unsent_len_max: u64,
     busy_us: u64,
     rwnd_limited_us: u64,
     reader_waits: bool,
@@ -22,10 +23,20 @@ pub(crate) struct Looker {
 
 impl Looker {
     /// Bounds what may wait in the socket, or nobody sees the link behind it. None for a Unix socket.
-    pub(crate) fn new(leg: &Leg) -> Option<Self> {
-        let socket = leg.tcp_socket()?;
-        SockRef::from(socket).set_tcp_notsent_lowat(NOTSENT_LOWAT).ok()?;
-        Some(Self { busy_us: 0, rwnd_limited_us: 0, reader_waits: false })
+    pub(crate) fn new(leg: &Leg, unsent_len_max: u64) -> Option<Self> {
+        let mut looker = Self { unsent_len_max: 0, busy_us: 0, rwnd_limited_us: 0, reader_waits: false };
+        looker.bound(leg, unsent_len_max)?;
+        Some(looker)
+    }
+
+    /// The socket takes more only while less than this waits in it.
+    pub(crate) fn bound(&mut self, leg: &Leg, unsent_len_max: u64) -> Option<()> {
+        if unsent_len_max != self.unsent_len_max {
+            let lowat = u32::try_from(unsent_len_max).unwrap_or(u32::MAX);
+            SockRef::from(leg.tcp_socket()?).set_tcp_notsent_lowat(lowat).ok()?;
+            self.unsent_len_max = unsent_len_max;
+        }
+        Some(())
     }
 
     /// Looks; none if the socket is gone.
@@ -93,8 +104,6 @@ const BUSY_TIME: usize = 168;
 const RWND_LIMITED: usize = 176;
 const SND_WND: usize = 228;
 const INFO_LEN: usize = 232;
-/// Two frames: enough to keep a link of 1 Gbit/s busy while one is packed.
-const NOTSENT_LOWAT: u32 = 256 << 10;
 /// What the kernel's clocks of a socket tell is taken over so long, microseconds.
 const BUSY_MIN_US: u64 = 2_000;
 /// A fifth of the time.

@@ -37,12 +37,12 @@ impl Paced {
         level_max: u8,
         links: &Links,
     ) -> Option<Self> {
-        let looker = Looker::new(leg)?;
         let link = links.to(leg.peer_ip()?, side);
         let mut pace = Pace::new(algorithm, level_max);
         if let Some(rate) = link.bytes_per_s() {
             pace.assume_link(rate);
         }
+        let looker = Looker::new(leg, pace.room().unsent_len)?;
         Some(Self { pace, looker, algorithm, side, link, made: None, until_look: 0, reasons: Vec::new() })
     }
 
@@ -59,7 +59,14 @@ impl Paced {
         self.until_look = LOOK_EVERY;
         if let Some(look) = self.looker.look(leg, self.link.now()) {
             self.pace.look(look);
+            // A socket that is gone is noticed when it is written to.
+            self.looker.bound(leg, self.pace.room().unsent_len);
         }
+    }
+
+    /// Longest frame of several packets.
+    pub(super) fn frame_len(&self) -> usize {
+        self.pace.room().frame_len
     }
 
     pub(super) fn choose(&mut self, plain_len: usize, more: bool) -> Choice {

@@ -149,7 +149,7 @@ impl Packer {
         let is_large = len > self.shared_len_max;
         let mut emitted_len = 0;
         if self.complete_len > 0
-            && (plan.starts_frame || is_large || self.complete_len + len > self.shared_len_max)
+            && (plan.starts_frame || is_large || self.complete_len + len > self.shared_len())
         {
             emitted_len = self.complete_len;
             self.emit(true, pass)?;
@@ -248,6 +248,11 @@ impl Packer {
         let second = if packet_len > FRAME_LEN_MAX { conversation.take_frame_id(self.side) } else { first };
         self.frame_ids = [first, second];
         self.renumbered = false;
+    }
+
+    /// Longest frame of several packets, now.
+    fn shared_len(&self) -> usize {
+        self.paced.as_ref().map_or(usize::MAX, |paced| paced.frame_len()).min(self.shared_len_max)
     }
 
     /// Makes a frame of the complete packets; `more` follow them at once, or somebody waits for them.
