@@ -49,6 +49,10 @@ pub(crate) struct PlanArgs {
     /// and behind them loss=0.1% and jitter=0.2ms. May be given several times.
     #[arg(long, value_name = "LINK")]
     pub(crate) link_kernel: Vec<KernelLink>,
+    /// Only workloads whose name contains this, such as 'scan of', or 'point select, 8' with its threads. May be given
+    /// several times.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) workload: Vec<String>,
     /// How often each cell is measured [default: by scale and plan].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) repetitions: Option<u32>,

@@ -38,6 +38,7 @@ fn measure(plan: &'static dyn Plan, args: &PlanArgs) -> anyhow::Result<()> {
         scale: args.scale,
         links: args.link.clone(),
         kernel_links: args.link_kernel.clone(),
+        workloads: args.workload.clone(),
         repetitions: args.repetitions,
         seed: args.seed,
         pins: if args.pin { Pins::OneEach } else { Pins::Shared },

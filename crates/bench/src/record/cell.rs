@@ -32,6 +32,12 @@ impl Cell {
         Self { path, setting, tls, ..self.clone() }
     }
 
+    /// Whether its workload contains the text, or is it with the threads behind a comma (`point select, 8`).
+    #[must_use]
+    pub fn does(&self, text: &str) -> bool {
+        self.workload.contains(text) || format!("{}, {}", self.workload, self.threads) == text
+    }
+
     /// What the row of a table is called: path, setting and TLS, as far as they are worth a word.
     #[must_use]
     pub fn label(&self) -> String {

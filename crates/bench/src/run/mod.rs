@@ -146,7 +146,18 @@ impl<'a> Sitting<'a> {
             is_private: database.private().is_some(),
             seed,
         };
-        let steps = plan.steps(&world)?;
+        let mut steps = plan.steps(&world)?;
+        let names: BTreeSet<String> = steps.iter().map(|step| step.cell.workload.clone()).collect();
+        if !options.workloads.is_empty() {
+            steps.retain(|step| options.workloads.iter().any(|text| step.cell.does(text)));
+            ensure!(
+                !steps.is_empty(),
+                "no workload of {} is called {}; here it has {}",
+                plan.name(),
+                options.workloads.join(" or "),
+                Vec::from_iter(names).join(", ")
+            );
+        }
         ensure!(
             !steps.is_empty(),
             "the plan {} cannot be measured with {}; use --with mysql",

@@ -24,6 +24,8 @@ pub struct RunOptions {
     pub links: Vec<Link>,
     /// Links of the kernel's, instead of the plan's own.
     pub kernel_links: Vec<KernelLink>,
+    /// Only the cells that do one of these ([`Cell::does`](crate::record::Cell::does)); all if there is none.
+    pub workloads: Vec<String>,
     /// Repetitions of each cell, instead of the scale's own.
     pub repetitions: Option<u32>,
     /// Seed of the order and of all data.
