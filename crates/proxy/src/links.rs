@@ -20,6 +20,7 @@ pub(crate) struct Links(Mutex<HashMap<(IpAddr, Side), Arc<Link>>>);
 pub(crate) struct Link {
     since: Instant,
     seen: Mutex<Option<Seen>>,
+    reader_gains: Mutex<Option<(bool, Instant)>>,
     zlib: Mutex<Replies>,
     zstd: Mutex<Replies>,
 }
@@ -51,7 +52,13 @@ impl Links {
 
 impl Link {
     fn new() -> Self {
-        Self { since: Instant::now(), seen: Mutex::default(), zlib: Mutex::default(), zstd: Mutex::default() }
+        Self {
+            since: Instant::now(),
+            seen: Mutex::default(),
+            reader_gains: Mutex::default(),
+            zlib: Mutex::default(),
+            zstd: Mutex::default(),
+        }
     }
 
     /// The time on the clock that its sessions share.
@@ -67,6 +74,16 @@ impl Link {
     /// A session has seen it.
     pub(crate) fn saw(&self, bytes_per_s: f64) {
         *lock(&self.seen) = Some(Seen { bytes_per_s, at: Instant::now() });
+    }
+
+    /// Whether whoever reads there gains by packed bytes when it is what others wait for, if that was found lately.
+    pub(crate) fn reader_gains(&self) -> Option<bool> {
+        lock(&self.reader_gains).filter(|(_, at)| at.elapsed() < TRUE_FOR).map(|(gains, _)| gains)
+    }
+
+    /// A session has found that.
+    pub(crate) fn found_reader(&self, gains: bool) {
+        *lock(&self.reader_gains) = Some((gains, Instant::now()));
     }
 
     /// What is known of single replies.

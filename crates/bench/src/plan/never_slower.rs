@@ -7,6 +7,8 @@ mod verdict;
 
 use std::time::Duration;
 
+use lab::link::Link;
+
 use self::verdict::Verdict;
 use super::{Finding, Plan, PublishedFigure, Scale, Step, World};
 use crate::job::{Job, ScanJob, Statement, Statements};
@@ -115,13 +117,15 @@ impl Plan for NeverSlower {
     }
 }
 
+type MakeJob = dyn Fn(&Link, &World) -> Job;
+
 /// A workload.
 struct Work {
     name: &'static str,
     threads: u32,
     /// It is requests that are large, not replies.
     is_sent: bool,
-    job: Box<dyn Fn(&lab::link::Link, &World) -> Job>,
+    job: Box<MakeJob>,
 }
 
 fn works(world: &World) -> Vec<Work> {

@@ -92,6 +92,34 @@ pub fn resume(folder: &Path, options: &RunOptions) -> anyhow::Result<()> {
     Sitting::new(plan, options, folder.to_owned(), writer, Some(&records))?.finish()
 }
 
+/// What is measured.
+fn steps(
+    plan: &dyn Plan,
+    options: &RunOptions,
+    world: &World,
+    database: &Database,
+) -> anyhow::Result<Vec<Step>> {
+    let mut steps = plan.steps(world)?;
+    ensure!(
+        !steps.is_empty(),
+        "the plan {} cannot be measured with {}; use --with mysql",
+        plan.name(),
+        database.name()
+    );
+    if !options.workloads.is_empty() {
+        let names: BTreeSet<String> = steps.iter().map(|step| step.cell.workload.clone()).collect();
+        steps.retain(|step| options.workloads.iter().any(|text| step.cell.does(text)));
+        ensure!(
+            !steps.is_empty(),
+            "no workload of {} is called '{}'; here it has {}",
+            plan.name(),
+            options.workloads.join("' or '"),
+            Vec::from_iter(names).join(", ")
+        );
+    }
+    Ok(steps)
+}
+
 /// One sitting of a run.
 struct Sitting<'a> {
     plan: &'static dyn Plan,
@@ -146,24 +174,7 @@ impl<'a> Sitting<'a> {
             is_private: database.private().is_some(),
             seed,
         };
-        let mut steps = plan.steps(&world)?;
-        let names: BTreeSet<String> = steps.iter().map(|step| step.cell.workload.clone()).collect();
-        if !options.workloads.is_empty() {
-            steps.retain(|step| options.workloads.iter().any(|text| step.cell.does(text)));
-            ensure!(
-                !steps.is_empty(),
-                "no workload of {} is called {}; here it has {}",
-                plan.name(),
-                options.workloads.join(" or "),
-                Vec::from_iter(names).join(", ")
-            );
-        }
-        ensure!(
-            !steps.is_empty(),
-            "the plan {} cannot be measured with {}; use --with mysql",
-            plan.name(),
-            database.name()
-        );
+        let steps = steps(plan, options, &world, &database)?;
         let repetitions = match earlier {
             Some(records) => records.run.repetitions,
             None => options.repetitions.unwrap_or_else(|| plan.repetitions(scale)),

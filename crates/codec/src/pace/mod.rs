@@ -146,6 +146,17 @@ impl Pace {
         self.link_bytes_per_s.get_or_insert(bytes_per_s);
     }
 
+    /// Another connection to the same reader has found whether packed bytes get through it sooner.
+    pub const fn assume_reader(&mut self, gains: bool) {
+        self.reader.assume(gains);
+    }
+
+    /// Whether packed bytes were found to get through the reader sooner, if it was ever the limit.
+    #[must_use]
+    pub const fn reader_gains(&self) -> Option<bool> {
+        self.reader.found()
+    }
+
     /// The rate of the link, bytes per second, if it was ever the limit.
     #[must_use]
     pub fn link_bytes_per_s(&self) -> Option<f64> {
@@ -224,8 +235,13 @@ impl Pace {
         if !(self.reader.is_limit() && more) {
             return Choice { level: Some(level), reason: Reason::Faster };
         }
-        let unpack_s_per_byte = self.unpack_s(frame.len) / frame.len;
-        if self.reader.packs(self.now, unpack_s_per_byte) {
+        let pack_s = self
+            .candidates
+            .iter()
+            .find(|candidate| candidate.level() == level)
+            .map_or(0.0, |it| it.pack_s(frame.len));
+        let codec_s_per_byte = (pack_s + self.unpack_s(frame.len)) / frame.len;
+        if self.reader.packs(self.now, codec_s_per_byte) {
             Choice { level: Some(level), reason: Reason::ReaderGains }
         } else {
             Choice { level: None, reason: Reason::ReaderLoses }

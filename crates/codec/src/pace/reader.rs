@@ -38,6 +38,10 @@ pub(super) struct Reader {
     pause: Duration,
     /// Packed is not tried before so many plain bytes were sent.
     due_len: f64,
+    /// What another connection to it has found.
+    assumed: Option<bool>,
+    /// What was found here.
+    found: Option<bool>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -88,7 +92,20 @@ impl Reader {
             due: Duration::ZERO,
             pause: PAUSE_MIN,
             due_len: 0.0,
+            assumed: None,
+            found: None,
         }
+    }
+
+    /// Another connection to it has found whether packed is faster.
+    pub(super) const fn assume(&mut self, packs: bool) {
+        self.assumed = Some(packs);
+        self.found = Some(packs);
+    }
+
+    /// Whether packed was found to be faster, here or by another connection.
+    pub(super) const fn found(&self) -> Option<bool> {
+        self.found
     }
 
     /// Whether it is what others wait for.
@@ -131,9 +148,15 @@ impl Reader {
             if self.limit.replace(Limit { other_since: None }).is_none() {
                 // Whatever is done goes on; what stored bytes would do is known if packed ones made it the limit.
                 let stored = link_bytes_per_s.filter(|_| last.is_packed);
-                self.packs = stored.is_some();
+                self.packs = match self.assumed {
+                    Some(packs) => packs,
+                    None => stored.is_some(),
+                };
                 self.rates = Rates { stored, packed: None };
                 self.phase = None;
+                if self.assumed == Some(false) {
+                    self.due = look.now + PAUSE_ASSUMED;
+                }
             }
             return;
         }
@@ -146,10 +169,10 @@ impl Reader {
         }
     }
 
-    /// Whether to pack for it.
-    pub(super) fn packs(&mut self, now: Duration, unpack_s_per_byte: f64) -> bool {
-        // If unpacking is no use at all it takes this part of the reader's time besides.
-        let loss = self.rates.stored.unwrap_or_default() * unpack_s_per_byte;
+    /// Whether to pack for it; both ends' codecs take `codec_s_per_byte`.
+    pub(super) fn packs(&mut self, now: Duration, codec_s_per_byte: f64) -> bool {
+        // If packing is no use at all it takes this part of the time besides.
+        let loss = self.rates.stored.unwrap_or_default() * codec_s_per_byte * COMPETITION;
         let (sent, read) = (self.sent, self.read);
         let phase = self.phase.get_or_insert(Phase { sent, measured: None, is_told: false });
         let tried_len = sent.plain_len - phase.sent.plain_len;
@@ -179,8 +202,16 @@ impl Reader {
         let packs = match (stored, packed) {
             (Some(stored), Some(packed)) => packed > stored * GAIN_MIN,
             (None, _) => false,
-            (_, None) => sent.plain_len >= self.due_len,
+            // A trial has to be cheap in terms of everything before it begins.
+            (Some(stored), None) => {
+                let trial_len = stored * MEASURED_TIME.as_secs_f64();
+                sent.plain_len >= self.due_len.max(trial_len * loss / LOSS_MAX)
+                    && (self.assumed != Some(false) || now >= self.due)
+            }
         };
+        if stored.is_some() && packed.is_some() {
+            self.found = Some(packs);
+        }
         if packs != self.packs {
             // A trial that lost, or the first look at the other form.
             self.turn(packs);
@@ -206,10 +237,14 @@ const ENDS_MAX: usize = 4096;
 const MEASURED_TIME: Duration = Duration::from_millis(50);
 /// Packed has to be so much faster: it takes CPU.
 const GAIN_MIN: f64 = 1.03;
+/// Codecs are so much slower where their threads compete with the reader's for cores.
+const COMPETITION: f64 = 2.0;
 /// What a trial may cost, in terms of everything.
 const LOSS_MAX: f64 = 0.01;
 /// A form that is so much faster is tried against the other less often.
 const CLEAR: f64 = 1.5;
 /// Between two trials of the form that lost.
 const PAUSE_MIN: Duration = Duration::from_millis(500);
+/// After what another connection has found.
+const PAUSE_ASSUMED: Duration = Duration::from_secs(4);
 const PAUSE_MAX: Duration = Duration::from_secs(16);

@@ -42,6 +42,9 @@ impl Paced {
         if let Some(rate) = link.bytes_per_s() {
             pace.assume_link(rate);
         }
+        if let Some(gains) = link.reader_gains() {
+            pace.assume_reader(gains);
+        }
         let looker = Looker::new(leg, pace.room().unsent_len)?;
         Some(Self { pace, looker, algorithm, side, link, made: None, until_look: 0, reasons: Vec::new() })
     }
@@ -105,6 +108,9 @@ impl Drop for Paced {
         let link_bytes_per_s = self.pace.link_bytes_per_s();
         if let Some(rate) = link_bytes_per_s {
             self.link.saw(rate);
+        }
+        if let Some(gains) = self.pace.reader_gains() {
+            self.link.found_reader(gains);
         }
         tracing::debug!(side = %self.side, reasons = ?self.reasons, ?link_bytes_per_s, "frames were paced");
     }
