@@ -87,7 +87,7 @@ start_wirepress() {
     shift
     port=$(free_port)
     "$wirepress" proxy --listen "127.0.0.1:$port" --server "127.0.0.1:$direct" --log-level error \
-        --compression-algorithms uncompressed --ssl-mode disabled "$@" >"$work/$name.log" 2>&1 &
+        --compression-algorithms uncompressed --ssl-mode disabled --policy fixed "$@" >"$work/$name.log" 2>&1 &
     pids+=($!)
     await_port "$port" "$name"
     printf -v "${name}_port" %s "$port"

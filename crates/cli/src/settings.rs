@@ -111,7 +111,7 @@ pub(crate) struct ListenerSettings {
     #[serde(deserialize_with = "number")]
     pub(crate) zlib_compression_level: Option<ZlibLevel>,
     /// Which of the proxy's own frames are packed: all of them at the level that was asked for, or those that are there
-    /// sooner for it [default: fixed].
+    /// sooner for it [default: latency].
     #[arg(long, value_name = "POLICY", value_enum)]
     pub(crate) policy: Option<PolicyWish>,
 
@@ -343,9 +343,9 @@ impl ListenerSettings {
             zstd_level = self.zstd_compression_level;
             zstd_level_max = self.zstd_compression_level_max;
             zlib_level = self.zlib_compression_level;
-            policy = self.policy.map(|policy| match policy {
-                PolicyWish::Fixed => Policy::Fixed,
-                PolicyWish::Latency => Policy::Latency,
+            policy = Some(match self.policy {
+                Some(PolicyWish::Fixed) => Policy::Fixed,
+                Some(PolicyWish::Latency) | None => Policy::Latency,
             });
             connect_timeout = self.connect_timeout.map(seconds);
             login_timeout = self.login_timeout.map(seconds);

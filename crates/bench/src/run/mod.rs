@@ -33,7 +33,7 @@ pub(crate) use interrupt::watch as watch_signals;
 pub(crate) use neighbours::Neighbours;
 pub(crate) use progress::Progress;
 pub(crate) use stage::{Parts, Stage};
-pub(crate) use wirepress_process::{WirepressOptions, WirepressProcess, plain_server_leg};
+pub(crate) use wirepress_process::{Policy, WirepressOptions, WirepressProcess, plain_server_leg};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -25,7 +25,7 @@ use super::certificates::Certificates;
 use super::database::Database;
 use super::network::{Crossing, Network};
 use super::relay_process::RelayProcess;
-use super::wirepress_process::{WirepressOptions, WirepressProcess, plain_server_leg};
+use super::wirepress_process::{Policy, WirepressOptions, WirepressProcess, plain_server_leg};
 use crate::client::Stop;
 use crate::record::{Cell, Path, Setting};
 
@@ -187,7 +187,6 @@ impl Parts<'_> {
 
     fn wirepress_beside_server(&self, cell: &Cell, network: &Network) -> anyhow::Result<WirepressProcess> {
         let mut arguments = plain_server_leg();
-        arguments.extend(policy(cell.setting));
         if cell.tls {
             arguments.extend(["--tls", "preferred"].map(str::to_owned));
             for (option, name) in [("--tls-cert", "server-cert.pem"), ("--tls-key", "server-key.pem")] {
@@ -200,6 +199,7 @@ impl Parts<'_> {
             through: &through,
             listen: network.server_ip(),
             server: self.database.address(),
+            policy: Policy::of(cell.setting),
             arguments: &arguments,
         };
         WirepressProcess::start(&options, self.stop)
@@ -216,7 +216,6 @@ impl Parts<'_> {
         if let Setting::Zstd(level) = cell.setting {
             arguments.extend(["--zstd-compression-level".to_owned(), level.to_string()]);
         }
-        arguments.extend(policy(cell.setting));
         let ssl_mode = if cell.tls { "required" } else { "disabled" };
         arguments.extend(["--ssl-mode", ssl_mode].map(str::to_owned));
         let options = WirepressOptions {
@@ -224,13 +223,9 @@ impl Parts<'_> {
             through: client_words,
             listen: [127, 0, 0, 1].into(),
             server: &crossing.address(),
+            policy: Policy::of(cell.setting),
             arguments: &arguments,
         };
         WirepressProcess::start(&options, self.stop)
     }
-}
-
-fn policy(setting: Setting) -> [String; 2] {
-    let policy = if setting == Setting::Latency { "latency" } else { "fixed" };
-    ["--policy", policy].map(str::to_owned)
 }

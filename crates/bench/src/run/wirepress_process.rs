@@ -25,6 +25,7 @@ use lab::link::Address;
 
 use crate::client::Stop;
 use crate::cpu;
+use crate::record::Setting;
 
 /// A running proxy.
 #[derive(Debug)]
@@ -44,8 +45,36 @@ pub(crate) struct WirepressOptions<'a> {
     pub(crate) listen: IpAddr,
     /// What it relays to.
     pub(crate) server: &'a Address,
+    /// Which frames it packs.
+    pub(crate) policy: Policy,
     /// Options besides.
     pub(crate) arguments: &'a [String],
+}
+
+/// `--policy`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Policy {
+    /// All frames, at the level that was asked for.
+    Fixed,
+    /// Those that are there sooner for it.
+    Latency,
+}
+
+impl Policy {
+    /// Of a cell with that setting.
+    pub(crate) const fn of(setting: Setting) -> Self {
+        match setting {
+            Setting::Latency => Self::Latency,
+            Setting::None | Setting::Zlib | Setting::Zstd(_) => Self::Fixed,
+        }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::Latency => "latency",
+        }
+    }
 }
 
 impl WirepressProcess {
@@ -58,6 +87,7 @@ impl WirepressProcess {
             .args(["proxy", "--listen", &SocketAddr::new(options.listen, 0).to_string(), "--server"])
             .arg(options.server.to_string())
             .args(["--zstd-compression-level-max", "22"])
+            .args(["--policy", options.policy.word()])
             .args(["--login-timeout", &(LOGIN_MAX.as_secs() - 10).to_string()])
             .args(options.arguments)
             .stdin(Stdio::null())
@@ -170,6 +200,7 @@ mod tests {
             through: &[],
             listen: IpAddr::from([127, 0, 0, 1]),
             server: &Address::Tcp("127.0.0.1:1".to_owned()),
+            policy: Policy::Fixed,
             arguments: &[],
         };
         let fault = WirepressProcess::start(&options, &Stop::new()).unwrap_err().to_string();

@@ -26,8 +26,8 @@ use crate::advise::forecast::LinkShape;
 use crate::calibrate;
 use crate::client::Stop;
 use crate::run::{
-    Database, DatabaseWish, PrivateOptions, Progress, WirepressOptions, WirepressProcess, plain_server_leg,
-    watch_signals,
+    Database, DatabaseWish, Policy, PrivateOptions, Progress, WirepressOptions, WirepressProcess,
+    plain_server_leg, watch_signals,
 };
 
 /// What is asked.
@@ -71,6 +71,7 @@ pub fn run(options: &ScoreOptions) -> anyhow::Result<()> {
             through: &[],
             listen: [127, 0, 0, 1].into(),
             server: database.address(),
+            policy: Policy::Fixed,
             arguments: &plain_server_leg(),
         },
         &stop,
