@@ -111,6 +111,11 @@ pub(crate) struct ListenerSettings {
     #[serde(deserialize_with = "number")]
     pub(crate) zlib_compression_level: Option<ZlibLevel>,
 
+    /// Whether SHOW STATUS and its like tell a client of its own leg's compression (Compression, Compression_algorithm,
+    /// Compression_level), and not of the server leg's [default: true].
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) intercept_session_status: Option<bool>,
+
     /// Whether clients may, or must, use TLS [default: preferred with a certificate, else off].
     #[arg(long, value_name = "MODE", value_enum)]
     pub(crate) tls: Option<TlsWish>,
@@ -286,7 +291,7 @@ impl ListenerSettings {
         either! {
             listen, server, routing_strategy, health_check_interval, health_check_timeout, monitor_user,
             monitor_password_file, connect_timeout, proxy_protocol_from, send_proxy, protocol_compression_algorithms, compression_algorithms, zstd_compression_level,
-            zstd_compression_level_max, zlib_compression_level, tls, tls_cert, tls_key, tls_self_signed,
+            zstd_compression_level_max, zlib_compression_level, intercept_session_status, tls, tls_cert, tls_key, tls_self_signed,
             tls_client_ca, ssl_mode, ssl_ca, ssl_cert, ssl_key, ssl_fp, login_timeout, net_read_timeout, idle_timeout, tcp_user_timeout,
         }
     }
@@ -329,6 +334,7 @@ impl ListenerSettings {
             zstd_level = self.zstd_compression_level;
             zstd_level_max = self.zstd_compression_level_max;
             zlib_level = self.zlib_compression_level;
+            intercept_session_status = self.intercept_session_status;
             connect_timeout = self.connect_timeout.map(seconds);
             login_timeout = self.login_timeout.map(seconds);
             net_read_timeout = self.net_read_timeout.map(seconds);

@@ -57,6 +57,8 @@ pub(crate) struct Authenticated {
     pub(crate) client_packet_len_max: u32,
     /// The greeting's nonce: COM_CHANGE_USER may build on it.
     pub(crate) nonce: Vec<u8>,
+    /// The zstd level that the client asked for, which may be capped; 0 without zstd.
+    pub(crate) asked_zstd_level: u8,
     pub(crate) thread_id: u32,
     /// Connection attributes of ours, which COM_CHANGE_USER repeats.
     pub(crate) attributes: Vec<Attribute>,
@@ -180,6 +182,7 @@ impl Handshake {
                 Some(asked) => asked.min(config.zstd_level_max).get(),
                 None => config.zlib_level.get(),
             },
+            asked_zstd_level: client_leg.zstd_level.map_or(0, codec::ZstdLevel::get),
             server_algorithm,
             server_level: match level {
                 Some(zstd) => zstd,
@@ -278,6 +281,7 @@ impl Handshake {
             agreed: agreement.agreed,
             client_packet_len_max: agreement.client_packet_len_max,
             nonce: agreement.nonce,
+            asked_zstd_level: agreement.asked_zstd_level,
             thread_id: agreement.thread_id,
             attributes: agreement.attributes,
         })
@@ -314,6 +318,7 @@ impl Handshake {
 pub(crate) struct Agreement {
     client_algorithm: Algorithm,
     client_level: u8,
+    asked_zstd_level: u8,
     server_algorithm: Algorithm,
     server_level: u8,
     agreed: Capabilities,

@@ -24,6 +24,7 @@ use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use unpacker::Unpacker;
 use wire::conversation::Conversation;
 use wire::response::ErrPacket;
+use wire::session_status::SessionStatus;
 use wire::{Capabilities, Direction, Side};
 
 use crate::connect::{Attribute, Authenticated, FramedLeg};
@@ -91,6 +92,7 @@ enum Event {
 
 impl<'a> Relay<'a> {
     pub(crate) fn new(legs: Authenticated, route: &'a Route, worker: &'a Worker) -> Self {
+        let status = SessionStatus::new(legs.client.algorithm, legs.asked_zstd_level);
         let Authenticated { client, server, agreed, client_packet_len_max, nonce, attributes, .. } = legs;
         let login_lens = [&client.leg, &server.leg].map(|leg| [leg.received_len, leg.sent_len]);
         let [[client_received, client_sent], [server_received, server_sent]] = login_lens;
@@ -113,8 +115,12 @@ impl<'a> Relay<'a> {
         );
         to_server.feed(&client.received, worker);
         to_client.feed(&server.received, worker);
+        let conversation = Conversation::new(agreed, client.algorithm.is_framed());
         Self {
-            conversation: Conversation::new(agreed, client.algorithm.is_framed()),
+            conversation: match route.config.intercept_session_status {
+                true => conversation.telling(status),
+                false => conversation,
+            },
             client: client.leg,
             server: server.leg,
             to_server,

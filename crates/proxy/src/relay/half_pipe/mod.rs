@@ -10,9 +10,10 @@
 //! Invariants: nothing is read while something waits to be written, so a slow reader holds back its writer;
 //! an idle half-pipe holds no buffer; no more than about a millisecond of codec work between two pauses.
 //! Not here: frames' contents (`unpacker`, `packer`), both directions together (`super`), packets that the proxy
-//! itself reads or makes (`own_packets`).
+//! itself reads or makes (`own_packets`), rows of the session's status (`session_status`).
 
 mod own_packets;
+mod session_status;
 
 use std::task::{Context, Poll, ready};
 
@@ -217,6 +218,9 @@ impl HalfPipe {
                     return Ok(Scanned::Emitted);
                 }
                 continue;
+            }
+            if conversation.may_read(self.direction) && !self.read_packet(conversation) {
+                return self.pass_whole_frame(conversation, worker);
             }
             let scanned_len = self.scanned_len;
             let rest = self.inner.bytes.waiting_mut().get_mut(scanned_len..).unwrap_or_default();
