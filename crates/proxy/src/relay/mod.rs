@@ -29,6 +29,7 @@ use wire::{Capabilities, Direction, Side};
 
 use crate::connect::{Attribute, Authenticated, FramedLeg};
 use crate::leg::Leg;
+use crate::meter::{LegLens, Meter};
 use crate::route::Route;
 use crate::worker::Worker;
 use crate::{Cause, Phase, SessionError, Traffic};
@@ -42,6 +43,7 @@ pub(crate) struct Relay<'a> {
     conversation: Conversation,
     route: &'a Route,
     worker: &'a Worker,
+    meter: &'a Meter,
     agreed: Capabilities,
     nonce: Vec<u8>,
     attributes: Vec<Attribute>,
@@ -91,7 +93,7 @@ enum Event {
 }
 
 impl<'a> Relay<'a> {
-    pub(crate) fn new(legs: Authenticated, route: &'a Route, worker: &'a Worker) -> Self {
+    pub(crate) fn new(legs: Authenticated, route: &'a Route, worker: &'a Worker, meter: &'a Meter) -> Self {
         let status = SessionStatus::new(legs.client.algorithm, legs.asked_zstd_level);
         let Authenticated { client, server, agreed, client_packet_len_max, nonce, attributes, .. } = legs;
         let login_lens = [&client.leg, &server.leg].map(|leg| [leg.received_len, leg.sent_len]);
@@ -127,6 +129,7 @@ impl<'a> Relay<'a> {
             to_client,
             route,
             worker,
+            meter,
             agreed,
             nonce,
             attributes,
@@ -142,7 +145,7 @@ impl<'a> Relay<'a> {
     /// Relays until the server's end, the drain, or a fault.
     pub(crate) async fn run(&mut self) -> Result<End, SessionError> {
         loop {
-            match poll_fn(|cx| self.poll(cx)).await {
+            match poll_fn(|cx| self.poll_and_publish(cx)).await {
                 Ok(Event::ServerEnded) => break,
                 Ok(Event::ChangeUser) => self.change_user().await?,
                 Ok(Event::Drained) => return Ok(End::Drained),
@@ -170,6 +173,23 @@ impl<'a> Relay<'a> {
     /// Whether nobody waits for the server any more.
     fn client_is_done(&self) -> bool {
         self.conversation.client_quits() || self.to_server.source_ended()
+    }
+
+    /// Polls, and shows what came of it while the session waits.
+    fn poll_and_publish(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, SessionError>> {
+        let polled = self.poll(cx);
+        self.publish([self.client.lens(), self.server.lens()]);
+        polled
+    }
+
+    fn publish(&mut self, legs: [LegLens; 2]) {
+        self.meter.publish(&self.traffic(), &legs);
+        let conversation = &mut self.conversation;
+        if let Some(database) = conversation.take_database() {
+            self.meter.use_database(String::from_utf8_lossy(&database).into_owned());
+        }
+        self.meter
+            .publish_command(conversation.oldest().map(|(byte, _)| byte), conversation.commands_begun());
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, SessionError>> {
@@ -296,11 +316,14 @@ impl<'a> Relay<'a> {
 
     /// Ends the server's leg at once, and the client's so that it sees the last bytes.
     pub(crate) async fn close(self) {
+        let (traffic, server_lens) = (self.traffic(), self.server.lens());
         drop(self.server);
         // A client that has said its last word has nothing left that could turn our close into a reset.
-        if !self.to_server.source_ended() {
-            self.client.linger().await;
-        }
+        let client_lens = match self.to_server.source_ended() {
+            true => self.client.lens(),
+            false => self.client.linger().await,
+        };
+        self.meter.publish(&traffic, &[client_lens, server_lens]);
     }
 
     /// What was carried since the login: to the server, to the client.

@@ -11,6 +11,7 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use codec::{Algorithm, Contexts};
 use tokio::task::JoinHandle;
@@ -20,6 +21,7 @@ use wire::{Fault, Side, frame};
 
 use crate::budget::Reservation;
 use crate::buffer::Buffer;
+use crate::counters::ns_since;
 use crate::worker::Worker;
 use crate::{Cause, Traffic};
 
@@ -79,6 +81,8 @@ struct Encoded {
     bytes: Vec<u8>,
     packed: u64,
     stored: u64,
+    /// Time spent.
+    ns: u64,
 }
 
 impl Packer {
@@ -237,7 +241,9 @@ impl Packer {
             let output = self.output.appending(frame::HEADER_LEN + len, &pass.worker.spare);
             let mut contexts = pass.worker.contexts.borrow_mut();
             let id = self.frame_ids[0];
+            let begun = Instant::now();
             let packed = frame::encode(&mut contexts, algorithm, self.level, id, plain, output);
+            pass.inner.traffic.pack_ns += ns_since(begun);
             if packed.map_err(Cause::Protocol)? {
                 pass.inner.traffic.frames_packed += 1;
             } else {
@@ -273,6 +279,7 @@ impl Packer {
         self.output.append_owned(encoded.bytes, &worker.spare);
         traffic.frames_packed += encoded.packed;
         traffic.frames_stored += encoded.stored;
+        traffic.pack_ns += encoded.ns;
         Poll::Ready(Ok(()))
     }
 
@@ -342,7 +349,8 @@ fn encode_large(
     ids: [u8; 2],
     plain: &[u8],
 ) -> Result<Encoded, Fault> {
-    let mut encoded = Encoded { bytes: Vec::new(), packed: 0, stored: 0 };
+    let begun = Instant::now();
+    let mut encoded = Encoded { bytes: Vec::new(), packed: 0, stored: 0, ns: 0 };
     for (part, id) in plain.chunks(FRAME_LEN_MAX).zip(ids) {
         if frame::encode(contexts, algorithm, level, id, part, &mut encoded.bytes)? {
             encoded.packed += 1;
@@ -350,6 +358,7 @@ fn encode_large(
             encoded.stored += 1;
         }
     }
+    encoded.ns = ns_since(begun);
     Ok(encoded)
 }
 

@@ -25,8 +25,9 @@ use std::collections::VecDeque;
 use held_state::{HeldState, statement_id};
 pub use reply::{Outcome, Reply};
 
-use crate::command::COM_QUIT;
+use crate::command::{COM_INIT_DB, COM_QUIT};
 use crate::limits::COMMANDS_IN_FLIGHT_MAX;
+use crate::response::ok;
 use crate::session_status::{SessionStatus, Watch};
 use crate::{Capabilities, Direction, Fault, Side, frame, packet};
 
@@ -69,6 +70,9 @@ pub struct Conversation {
     status: Option<Box<SessionStatus>>,
     /// What the command that begins next was found to be.
     read_watch: Option<Watch>,
+    /// The database that a COM_INIT_DB asks for, and the one that such a command has chosen.
+    asked_database: Option<Vec<u8>>,
+    chosen_database: Option<Vec<u8>>,
 }
 
 /// A sender's counters: the next packet and frame ids.
@@ -129,12 +133,24 @@ impl Conversation {
             held: HeldState::default(),
             status: None,
             read_watch: None,
+            asked_database: None,
+            chosen_database: None,
         }
     }
 
     /// Commands whose reply is not complete.
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()
+    }
+
+    /// The database that a COM_INIT_DB has chosen since the last call: its first bytes, as many as a packet is peeked at.
+    pub const fn take_database(&mut self) -> Option<Vec<u8>> {
+        self.chosen_database.take()
+    }
+
+    /// Commands that have a reply, since the login.
+    pub const fn commands_begun(&self) -> u64 {
+        self.commands_begun
     }
 
     /// Whether the client must not be read until replies came.
@@ -301,6 +317,9 @@ impl Conversation {
         }
         self.held.command(peek);
         let watch = self.watch_of(byte, statement_id(peek));
+        if byte == COM_INIT_DB {
+            self.asked_database = peek.get(1..).map(<[u8]>::to_vec);
+        }
         if let Some(reply) = Reply::to(byte) {
             self.commands_begun += 1;
             let number = self.commands_begun;
@@ -378,6 +397,9 @@ impl Conversation {
                     Outcome::Done => {
                         let deprecate_eof = self.agreed.contains(Capabilities::DEPRECATE_EOF);
                         self.held.reply_ended(oldest.byte, oldest.statement, due, peek, deprecate_eof);
+                        if oldest.byte == COM_INIT_DB && peek.first() == Some(&ok::HEADER) {
+                            self.chosen_database = self.asked_database.take();
+                        }
                         if let (Some(watch), Some(status)) = (&mut oldest.watch, &mut self.status) {
                             watch.ended(due, peek, status);
                         }

@@ -152,7 +152,7 @@ impl OwnRows {
 /// Rows of ours.
 const OWN_COUNT: usize = 3;
 /// What MySQL shows for zlib, whose level is no part of the login.
-const ZLIB_LEVEL: u8 = 6;
+pub const ZLIB_LEVEL: u8 = 6;
 /// Longer commands aren't questions for a status. What is read costs a look at each of its bytes.
 pub const STATEMENT_LEN_MAX: usize = 4 << 10;
 /// Rows and definitions of the status table are far shorter.

@@ -299,7 +299,8 @@ impl HalfPipe {
         }
         match ready!(step).map_err(|cause| self.failed(cause))? {
             Unpacked::NeedMore => Poll::Ready(Ok(false)),
-            Unpacked::Grew { body, worked_len } => {
+            Unpacked::Grew { body, worked_len, ns } => {
+                self.inner.traffic.unpack_ns += ns;
                 self.inner.worked_len += worked_len;
                 self.inner.traffic.plain_len += (self.inner.bytes.len() - before_len) as u64;
                 if let Some(packer) = &mut self.packer {
@@ -382,8 +383,10 @@ impl HalfPipe {
     }
 
     /// What was carried; the legs' own lengths are not in it.
-    pub(super) const fn traffic(&self) -> Traffic {
-        self.inner.traffic
+    pub(super) fn traffic(&self) -> Traffic {
+        let [source_frames_packed, source_frames_stored] =
+            self.unpacker.as_ref().map_or([0; 2], |unpacker| unpacker.frames);
+        Traffic { source_frames_packed, source_frames_stored, ..self.inner.traffic }
     }
 
     pub(super) const fn source_ended(&self) -> bool {
