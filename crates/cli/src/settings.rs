@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use admin::{Prices, Setup};
 use anyhow::{Context, bail};
 use codec::{Algorithm, AlgorithmSet, ZlibLevel, ZstdLevel};
 use proxy::{
@@ -40,6 +41,22 @@ pub(crate) struct ProcessSettings {
     /// Memory for packets and frames that are larger than an ordinary buffer, in MiB, at least 32 [default: 256].
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(32..))]
     pub(crate) buffer_memory: Option<u32>,
+    /// Where operators ask SQL about the running proxy: unix:/path, or host:port with a password [default: nowhere].
+    #[arg(long, value_name = "ADDR")]
+    #[serde(deserialize_with = "parsed")]
+    pub(crate) admin_listen: Option<Address>,
+    /// The account of the admin port [default: admin].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) admin_user: Option<String>,
+    /// A file whose first line is the admin account's password; a Unix socket may do without.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) admin_password_file: Option<PathBuf>,
+    /// What 10^9 bytes cost on the network, in whatever currency: the admin port then tells what is saved [default: none].
+    #[arg(long, value_name = "PRICE")]
+    pub(crate) price_per_gb: Option<f64>,
+    /// What an hour of one core costs, which is taken off what is saved [default: none].
+    #[arg(long, value_name = "PRICE")]
+    pub(crate) price_per_core_hour: Option<f64>,
     /// Log lines to write: error, warn, info or debug [default: info].
     #[arg(long, value_name = "LEVEL")]
     #[serde(deserialize_with = "parsed")]
@@ -253,6 +270,11 @@ impl ProcessSettings {
             drain_timeout: over.drain_timeout.or(self.drain_timeout),
             handover: over.handover.or(self.handover),
             buffer_memory: over.buffer_memory.or(self.buffer_memory),
+            admin_listen: over.admin_listen.or(self.admin_listen),
+            admin_user: over.admin_user.or(self.admin_user),
+            admin_password_file: over.admin_password_file.or(self.admin_password_file),
+            price_per_gb: over.price_per_gb.or(self.price_per_gb),
+            price_per_core_hour: over.price_per_core_hour.or(self.price_per_core_hour),
             log_level: over.log_level.or(self.log_level),
         }
     }
@@ -260,6 +282,16 @@ impl ProcessSettings {
     /// Log lines to write.
     pub(crate) fn log_level(&self) -> tracing::Level {
         self.log_level.unwrap_or(tracing::Level::INFO)
+    }
+
+    /// The admin ports that are asked for.
+    pub(crate) fn admin(&self) -> Setup {
+        Setup {
+            listen: self.admin_listen.clone(),
+            user: self.admin_user.clone().unwrap_or_else(|| ADMIN_USER.to_owned()),
+            password_file: self.admin_password_file.clone(),
+            prices: Prices { per_gb: self.price_per_gb, per_core_hour: self.price_per_core_hour },
+        }
     }
 
     /// How long a drain may take.
@@ -378,6 +410,8 @@ impl ListenerSettings {
 
 /// Long enough for most transactions, shorter than the patience of service managers.
 const DRAIN_SECONDS: u64 = 30;
+
+const ADMIN_USER: &str = "admin";
 
 /// A value that is written as on the command line.
 fn parsed<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>

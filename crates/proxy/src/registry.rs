@@ -103,18 +103,36 @@ impl Registry {
 
 impl Sum {
     fn add(&mut self, meter: &Meter) {
-        self.sessions += 1;
-        for (sum, traffic) in self.traffic.iter_mut().zip(meter.traffic()) {
-            let mut fields = sum.fields();
-            fields.iter_mut().zip(traffic.fields()).for_each(|(sum, more)| *sum += more);
-            *sum = Traffic::of_fields(fields);
+        *self = self.plus(&Self { sessions: 1, traffic: meter.traffic(), legs: meter.legs() });
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        self.with(other, u64::saturating_add)
+    }
+
+    /// What came to it since it was `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        self.with(earlier, u64::saturating_sub)
+    }
+
+    fn with(&self, other: &Self, of: fn(u64, u64) -> u64) -> Self {
+        let mut result = *self;
+        result.sessions = of(self.sessions, other.sessions);
+        for (traffic, other) in result.traffic.iter_mut().zip(&other.traffic) {
+            let mut fields = traffic.fields();
+            fields.iter_mut().zip(other.fields()).for_each(|(field, other)| *field = of(*field, other));
+            *traffic = Traffic::of_fields(fields);
         }
-        for (sum, lens) in self.legs.iter_mut().zip(meter.legs()) {
-            sum.received_len += lens.received_len;
-            sum.sent_len += lens.sent_len;
-            sum.socket_received_len += lens.socket_received_len;
-            sum.socket_sent_len += lens.socket_sent_len;
+        for (lens, other) in result.legs.iter_mut().zip(&other.legs) {
+            lens.received_len = of(lens.received_len, other.received_len);
+            lens.sent_len = of(lens.sent_len, other.sent_len);
+            lens.socket_received_len = of(lens.socket_received_len, other.socket_received_len);
+            lens.socket_sent_len = of(lens.socket_sent_len, other.socket_sent_len);
         }
+        result
     }
 }
 

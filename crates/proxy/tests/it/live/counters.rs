@@ -177,7 +177,11 @@ fn a_running_session_is_seen_and_can_be_killed() {
             let connection = only(&live);
             let database = connection.logged_in.as_ref().and_then(|facts| facts.database.clone());
             let is_asleep = connection.command_name() == "Sleep" && connection.commands == 2;
-            if database.as_deref() == Some("mysql") && is_asleep { Ok(()) } else { Err(connection) }
+            if database.as_deref() == Some("mysql") && is_asleep {
+                Ok(())
+            } else {
+                Err(format!("{connection:?}"))
+            }
         });
         let facts = only(&live).logged_in.unwrap();
         assert_eq!(facts.connection_id, client.greeting.thread_id);
