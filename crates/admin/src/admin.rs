@@ -11,13 +11,15 @@ use std::time::Duration;
 
 use proxy::{Address, Live};
 
-use crate::{Credentials, Fault, Prices, SqlPort, Tables, Totals};
+use crate::{Credentials, Fault, HttpPort, Prices, SqlPort, Tables, Totals};
 
 /// What is asked for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Setup {
     /// `--admin-listen`
     pub listen: Option<Address>,
+    /// `--admin-http-listen`
+    pub http_listen: Option<Address>,
     /// `--admin-user`
     pub user: String,
     /// `--admin-password-file`
@@ -26,9 +28,11 @@ pub struct Setup {
     pub prices: Prices,
 }
 
-/// Open admin ports.
+/// Open admin ports; by default none.
+#[derive(Default)]
 pub struct Admin {
     sql: Option<SqlPort>,
+    http: Option<HttpPort>,
     /// Dropped to end the sampler.
     stop: Option<Sender<()>>,
     sampler: Option<JoinHandle<()>>,
@@ -37,12 +41,19 @@ pub struct Admin {
 impl Admin {
     /// Opens the ports that are asked for.
     pub fn open(setup: &Setup, live: &Live) -> Result<Self, Fault> {
-        let mut admin = Self { sql: None, stop: None, sampler: None };
-        let Some(listen) = &setup.listen else { return Ok(admin) };
+        let mut admin = Self::default();
+        if setup.listen.is_none() && setup.http_listen.is_none() {
+            return Ok(admin);
+        }
         let credentials = Credentials::read(&setup.user, setup.password_file.as_deref())?;
         let totals = Arc::<Totals>::default();
         let tables = Tables::new(live.clone(), Arc::clone(&totals), setup.prices);
-        admin.sql = Some(SqlPort::open(listen, &credentials, tables)?);
+        if let Some(listen) = &setup.listen {
+            admin.sql = Some(SqlPort::open(listen, &credentials, tables.clone())?);
+        }
+        if let Some(listen) = &setup.http_listen {
+            admin.http = Some(HttpPort::open(listen, &credentials, live.clone(), tables)?);
+        }
         admin.start_sampler(live.clone(), totals)?;
         Ok(admin)
     }
@@ -50,6 +61,11 @@ impl Admin {
     /// Where SQL is spoken.
     pub fn sql_address(&self) -> Option<Address> {
         self.sql.as_ref().and_then(SqlPort::address)
+    }
+
+    /// Where HTTP is spoken.
+    pub fn http_address(&self) -> Option<&Address> {
+        self.http.as_ref().map(HttpPort::address)
     }
 
     fn start_sampler(&mut self, live: Live, totals: Arc<Totals>) -> Result<(), Fault> {

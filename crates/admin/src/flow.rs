@@ -59,6 +59,18 @@ impl Flow {
         }
     }
 
+    /// Both together.
+    #[must_use]
+    pub const fn plus(&self, other: &Self) -> Self {
+        Self {
+            plain_len: self.plain_len + other.plain_len,
+            packed_len: self.packed_len + other.packed_len,
+            cpu_ns: self.cpu_ns + other.cpu_ns,
+            frames_packed: self.frames_packed + other.frames_packed,
+            frames_stored: self.frames_stored + other.frames_stored,
+        }
+    }
+
     /// Plain per packed; `None` before the first byte.
     pub fn ratio(&self) -> Option<f64> {
         (self.packed_len > 0).then(|| self.plain_len as f64 / self.packed_len as f64)

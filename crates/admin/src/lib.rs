@@ -1,7 +1,8 @@
-//! A running proxy for those who operate it: SQL over live tables.
+//! A running proxy for those who operate it: SQL over live tables, metrics, JSON.
 //!
 //! ```text
 //! proxy::Live ──▶ tables ──▶ sql_port: any MySQL client
+//!                    └─────▶ http_port: JSON; metrics: Prometheus
 //! ```
 //! Invariants: nothing here can read what passes through the proxy, which offers numbers and names only; nobody gets an
 //! answer without the credentials; a reader holds up no session.
@@ -16,6 +17,8 @@ mod columns;
 mod credentials;
 mod fault;
 mod flow;
+mod http_port;
+mod metrics;
 mod savings;
 mod settings;
 mod sql_port;
@@ -26,6 +29,7 @@ pub use admin::{Admin, Setup};
 pub use credentials::Credentials;
 pub use fault::Fault;
 pub use flow::Flow;
+pub use http_port::HttpPort;
 pub use savings::Prices;
 pub use sql_port::SqlPort;
 pub use tables::Tables;

@@ -60,7 +60,7 @@ impl SqlPort {
 }
 
 /// A socket file that nobody listens on is left over from a crash.
-fn remove_stale_socket(path: &std::path::Path) -> io::Result<()> {
+pub(crate) fn remove_stale_socket(path: &std::path::Path) -> io::Result<()> {
     use std::os::unix::fs::FileTypeExt;
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket());
     if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {

@@ -13,6 +13,7 @@ use crate::columns::{CONNECTIONS, FAULTS, LISTENERS, SERVERS, SETTINGS, TOTALS};
 use crate::{Flow, Prices, Totals, settings};
 
 /// The tables of a running proxy.
+#[derive(Clone)]
 pub struct Tables {
     live: Live,
     totals: Arc<Totals>,

@@ -108,11 +108,19 @@ fn open_admin(process: &ProcessSettings, proxy: &Proxy, took_over: bool) -> anyh
             Err(admin::Fault::Listen { .. }) if took_over && begun.elapsed() < PREDECESSOR_PATIENCE => {
                 std::thread::sleep(PREDECESSOR_LOOK);
             }
+            // Its sessions come first.
+            Err(error) if took_over => {
+                tracing::error!("there is no admin port: {error}");
+                return Ok(Admin::default());
+            }
             opened => break opened?,
         }
     };
     if let Some(address) = admin.sql_address() {
         drop(writeln!(std::io::stdout(), "admin on {address}"));
+    }
+    if let Some(address) = admin.http_address() {
+        drop(writeln!(std::io::stdout(), "admin by HTTP on {address}"));
     }
     Ok(admin)
 }

@@ -45,7 +45,12 @@ pub(crate) struct ProcessSettings {
     #[arg(long, value_name = "ADDR")]
     #[serde(deserialize_with = "parsed")]
     pub(crate) admin_listen: Option<Address>,
-    /// The account of the admin port [default: admin].
+    /// Where monitoring asks by HTTP (/metrics, /healthz, /readyz, /api): unix:/path, or host:port with a password
+    /// [default: nowhere].
+    #[arg(long, value_name = "ADDR")]
+    #[serde(deserialize_with = "parsed")]
+    pub(crate) admin_http_listen: Option<Address>,
+    /// The account of the admin ports [default: admin].
     #[arg(long, value_name = "NAME")]
     pub(crate) admin_user: Option<String>,
     /// A file whose first line is the admin account's password; a Unix socket may do without.
@@ -271,6 +276,7 @@ impl ProcessSettings {
             handover: over.handover.or(self.handover),
             buffer_memory: over.buffer_memory.or(self.buffer_memory),
             admin_listen: over.admin_listen.or(self.admin_listen),
+            admin_http_listen: over.admin_http_listen.or(self.admin_http_listen),
             admin_user: over.admin_user.or(self.admin_user),
             admin_password_file: over.admin_password_file.or(self.admin_password_file),
             price_per_gb: over.price_per_gb.or(self.price_per_gb),
@@ -288,6 +294,7 @@ impl ProcessSettings {
     pub(crate) fn admin(&self) -> Setup {
         Setup {
             listen: self.admin_listen.clone(),
+            http_listen: self.admin_http_listen.clone(),
             user: self.admin_user.clone().unwrap_or_else(|| ADMIN_USER.to_owned()),
             password_file: self.admin_password_file.clone(),
             prices: Prices { per_gb: self.price_per_gb, per_core_hour: self.price_per_core_hour },

@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod http;
 mod many;
 mod sql;
 mod stage;
