@@ -165,6 +165,7 @@ impl Session {
                     frames_packed = sum(|traffic| traffic.frames_packed),
                     frames_stored = sum(|traffic| traffic.frames_stored),
                     frames_forwarded = sum(|traffic| traffic.frames_forwarded),
+                    codec_seconds = sum(|traffic| traffic.pack_ns + traffic.unpack_ns) as f64 / 1e9,
                     seconds,
                     $($more)*
                 )
