@@ -33,7 +33,7 @@ impl std::error::Error for BadConfig {}
 /// Serves until told to end.
 pub(crate) fn run(args: ProxyArgs) -> anyhow::Result<()> {
     let (config, mut process) = settings(args.clone()).map_err(BadConfig)?;
-    let log = Log::start(process.log_level()).context("can't start a thread")?;
+    let log = Log::start(process.log_level(), process.log_format()).context("can't start a thread")?;
     proxy::raise_open_files_limit();
     describe(&config, &process);
     let servers: Vec<String> = config.listeners.iter().map(|listener| listed(&listener.servers)).collect();
@@ -271,6 +271,9 @@ fn reload(
     let (config, changed) = settings(args.clone())?;
     if changed.handover != process.handover {
         bail!("the path of the handover can't change while the proxy runs; restart it");
+    }
+    if changed.log_format() != process.log_format() {
+        bail!("the log's format can't change while the proxy runs; restart it");
     }
     if changed.admin() != process.admin() {
         bail!("the admin port and its prices can't change while the proxy runs; restart it");

@@ -18,6 +18,8 @@ use proxy::{
 };
 use serde::{Deserialize, Deserializer};
 
+use crate::log::LogFormat;
+
 /// Settings of the whole process.
 #[derive(Debug, Clone, Default, PartialEq, clap::Args, Deserialize)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
@@ -66,6 +68,9 @@ pub(crate) struct ProcessSettings {
     #[arg(long, value_name = "LEVEL")]
     #[serde(deserialize_with = "parsed")]
     pub(crate) log_level: Option<tracing::Level>,
+    /// How log lines look: text, or an object of JSON in each line [default: text].
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub(crate) log_format: Option<LogFormat>,
 }
 
 /// Settings of one listener and of what lies behind it.
@@ -282,7 +287,13 @@ impl ProcessSettings {
             price_per_gb: over.price_per_gb.or(self.price_per_gb),
             price_per_core_hour: over.price_per_core_hour.or(self.price_per_core_hour),
             log_level: over.log_level.or(self.log_level),
+            log_format: over.log_format.or(self.log_format),
         }
+    }
+
+    /// How log lines look.
+    pub(crate) fn log_format(&self) -> LogFormat {
+        self.log_format.unwrap_or_default()
     }
 
     /// Log lines to write.

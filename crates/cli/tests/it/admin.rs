@@ -89,3 +89,27 @@ fn a_port_of_the_network_without_a_password_is_refused_with_what_to_do() {
         assert_eq!(output.status.code(), Some(64), "{more:?}");
     }
 }
+
+#[test]
+fn log_lines_are_objects_on_request() {
+    let args = ["--listen=127.0.0.1:0", "--server=127.0.0.1:9", "--log-format=json", "--ssl-mode=disabled"];
+    let mut process = ProxyProcess::start(&args, 1);
+    let proxy::Address::Tcp { host, port } = process.addresses[0].clone() else { unreachable!() };
+    // Nobody listens behind it, so that the session ends with a fault.
+    let mut told = Vec::new();
+    let mut client = std::net::TcpStream::connect((host, port)).unwrap();
+    std::io::Read::read_to_end(&mut client, &mut told).unwrap();
+    process.await_log("session ended");
+    process.signal(rustix::process::Signal::TERM);
+    let (_, log) = process.end();
+    let lines: Vec<serde_json::Value> =
+        log.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect();
+    let ended =
+        lines.iter().find(|line| line["message"].as_str().is_some_and(|it| it.starts_with("session ended")));
+    let ended = ended.unwrap_or_else(|| panic!("{log}"));
+    assert_eq!((&ended["level"], &ended["cause"]), (&"WARN".into(), &"io".into()), "{ended}");
+    assert!(
+        ended["seconds"].is_number() && ended["plain_len"] == 0 && ended["codec_seconds"] == 0.0,
+        "{ended}"
+    );
+}
