@@ -168,6 +168,23 @@ mod tests {
     }
 
     #[test]
+    fn dashboard_and_alerts_ask_for_metrics_that_exist() {
+        let dashboard = include_str!("../../../packaging/grafana/wirepress.json");
+        let alerts = include_str!("../../../packaging/prometheus/alerts.yml");
+        serde_json::from_str::<serde_json::Value>(dashboard).unwrap();
+        for (file, count_min) in [(dashboard, 10), (alerts, 5)] {
+            let is_part = |character: char| character.is_ascii_lowercase() || character == '_';
+            let words =
+                file.split(|character| !is_part(character)).filter(|word| word.starts_with("wirepress_"));
+            let words: Vec<_> = words.collect();
+            assert!(words.len() >= count_min);
+            for word in words {
+                assert!(METRICS.iter().any(|(name, ..)| *name == word), "there is no {word}");
+            }
+        }
+    }
+
+    #[test]
     fn names_tell_their_unit_and_counters_end_in_total() {
         for (name, kind, _) in METRICS {
             assert_eq!(name.ends_with("_total"), kind == "counter", "{name}");
