@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use lab::link::Link;
+use proxy::Address;
 
 use crate::advise_args::AdviseArgs;
 use crate::bench_args::BenchCommand;
@@ -23,6 +24,8 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Relay MySQL connections, compressing each leg as it allows.
     Proxy(Box<ProxyArgs>),
+    /// Show a running proxy on one screen.
+    Status(StatusArgs),
     /// Check a config file without listening.
     CheckConfig(CheckConfigArgs),
     /// Show on this machine, in about a minute, what compression gains and costs.
@@ -48,6 +51,25 @@ pub(crate) struct ProxyArgs {
     pub(crate) listener: ListenerSettings,
     #[command(flatten, next_help_heading = "Process")]
     pub(crate) process: ProcessSettings,
+}
+
+/// Show a running proxy on one screen: its listeners and servers, what it carried in the last day, and its faults.
+///
+/// It asks the proxy's admin port (`wirepress proxy --admin-listen`).
+#[derive(Debug, clap::Args)]
+pub(crate) struct StatusArgs {
+    /// The admin port: unix:/path or host:port.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) admin: Address,
+    /// The admin account.
+    #[arg(long, value_name = "NAME", default_value = "admin")]
+    pub(crate) user: String,
+    /// A file whose first line is its password.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
+    /// JSON instead, for scripts.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Check a config file as `wirepress proxy --config` would, certificates included, without listening.

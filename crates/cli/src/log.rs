@@ -18,6 +18,17 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 
+/// How lines look: `--log-format`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// An object in each line.
+    Json,
+}
+
 /// The process's log, until it is dropped.
 pub(crate) struct Log {
     queue: Arc<Queue>,
@@ -26,11 +37,11 @@ pub(crate) struct Log {
 
 impl Log {
     /// Takes lines from now on.
-    pub(crate) fn start(level: tracing::Level) -> io::Result<Self> {
+    pub(crate) fn start(level: tracing::Level, format: LogFormat) -> io::Result<Self> {
         let queue = Arc::<Queue>::default();
         let (reader, writer) = (Arc::clone(&queue), Arc::clone(&queue));
         std::thread::Builder::new().name("log".to_owned()).spawn(move || {
-            let mut sink = Sink::new(io::stderr());
+            let mut sink = Sink::new(io::stderr(), format);
             loop {
                 reader.write_waiting(&mut sink);
             }
@@ -39,12 +50,19 @@ impl Log {
             .with_ansi(io::stderr().is_terminal())
             .with_writer(move || Line(Arc::clone(&writer)))
             .with_target(false)
-            .with_env_filter(EnvFilter::new(level.to_string()))
-            .with_filter_reloading();
-        let filter = builder.reload_handle();
-        builder.init();
-        let set_level =
-            Box::new(move |level: tracing::Level| Ok(filter.reload(EnvFilter::new(level.to_string()))?));
+            .with_env_filter(EnvFilter::new(level.to_string()));
+        macro_rules! begin {
+            ($builder:expr) => {{
+                let builder = $builder.with_filter_reloading();
+                let filter = builder.reload_handle();
+                builder.init();
+                Box::new(move |level: tracing::Level| Ok(filter.reload(EnvFilter::new(level.to_string()))?))
+            }};
+        }
+        let set_level: Box<dyn Fn(tracing::Level) -> anyhow::Result<()>> = match format {
+            LogFormat::Text => begin!(builder),
+            LogFormat::Json => begin!(builder.with_ansi(false).json().flatten_event(true)),
+        };
         Ok(Self { queue, set_level })
     }
 
@@ -147,11 +165,12 @@ struct Sink<W> {
     lost: u64,
     /// The last one stopped in its middle.
     is_inside_line: bool,
+    format: LogFormat,
 }
 
 impl<W: Write> Sink<W> {
-    const fn new(out: W) -> Self {
-        Self { out, lost: 0, is_inside_line: false }
+    const fn new(out: W, format: LogFormat) -> Self {
+        Self { out, lost: 0, is_inside_line: false, format }
     }
 
     /// Writes the lines, behind the count of those that were lost before.
@@ -173,12 +192,16 @@ impl<W: Write> Sink<W> {
         if self.is_inside_line {
             line.push('\n');
         }
+        let mut time = String::new();
         // Writing to a string doesn't fail.
-        SystemTime.format_time(&mut Writer::new(&mut line)).unwrap_or_default();
-        line.push_str(&format!(
-            " ERROR {} log lines were lost: standard error did not take them\n",
-            self.lost
-        ));
+        SystemTime.format_time(&mut Writer::new(&mut time)).unwrap_or_default();
+        let told = format!("{} log lines were lost: standard error did not take them", self.lost);
+        line.push_str(&match self.format {
+            LogFormat::Text => format!("{time} ERROR {told}\n"),
+            LogFormat::Json => {
+                format!("{{\"timestamp\":\"{time}\",\"level\":\"ERROR\",\"message\":\"{told}\"}}\n")
+            }
+        });
         let told = self.try_write(line.as_bytes()).is_empty();
         if told {
             self.lost = 0;
@@ -241,7 +264,7 @@ mod tests {
     }
 
     fn sink(free: usize) -> Sink<Disk> {
-        Sink::new(Disk { free, ..Disk::default() })
+        Sink::new(Disk { free, ..Disk::default() }, LogFormat::Text)
     }
 
     fn say(queue: &Queue, sink: &mut Sink<Disk>, line: &str) {

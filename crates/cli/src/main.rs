@@ -15,6 +15,7 @@ mod log;
 mod memory;
 mod proxy_command;
 mod settings;
+mod status_command;
 mod words;
 
 use std::io::Write;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Advise(advise) => advise_command::run(*advise),
         Command::Bench(bench) => bench_command::run(bench.what),
         Command::CheckConfig(check) => proxy_command::check(&check),
+        Command::Status(status) => status_command::run(&status),
         Command::Proxy(proxy) => proxy_command::run(*proxy),
         Command::Generate(generate) => generate::run(&generate),
     };
@@ -57,6 +59,10 @@ fn is_usage(error: &anyhow::Error) -> bool {
     error.is::<bench::server_url::ServerUrlFault>()
         || error.is::<bench::advise::TapServerFault>()
         || error.is::<proxy_command::BadConfig>()
+        || matches!(
+            error.downcast_ref(),
+            Some(admin::Fault::NoPassword { .. } | admin::Fault::Password { .. })
+        )
         || error.is::<proxy::TlsError>()
         || error.is::<proxy::FileError>()
         || matches!(error.downcast_ref(), Some(proxy::StartError::File(_)))

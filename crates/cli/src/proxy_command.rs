@@ -6,7 +6,9 @@
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use admin::Admin;
 use anyhow::{Context, bail};
 use proxy::{Address, Config, Handover, Inheritance, Inherited, ListenerConfig, Proxy, RoutingStrategy};
 
@@ -31,7 +33,7 @@ impl std::error::Error for BadConfig {}
 /// Serves until told to end.
 pub(crate) fn run(args: ProxyArgs) -> anyhow::Result<()> {
     let (config, mut process) = settings(args.clone()).map_err(BadConfig)?;
-    let log = Log::start(process.log_level()).context("can't start a thread")?;
+    let log = Log::start(process.log_level(), process.log_format()).context("can't start a thread")?;
     proxy::raise_open_files_limit();
     describe(&config, &process);
     let servers: Vec<String> = config.listeners.iter().map(|listener| listed(&listener.servers)).collect();
@@ -52,10 +54,12 @@ pub(crate) fn run(args: ProxyArgs) -> anyhow::Result<()> {
     }
     let handover = process.handover.as_deref().map(|path| Handover::offer(path, &proxy)).transpose();
     let handover = handover.context("can't offer a handover")?;
+    let took_over = inheritance.is_some();
     if let Some(inheritance) = inheritance {
         inheritance.confirm().context("the predecessor is gone")?;
     }
 
+    let mut admin = Some(open_admin(&process, &proxy, took_over)?);
     let counters = Arc::clone(proxy.counters());
     if let Some(handover) = handover {
         words.add_handover(handover)?;
@@ -72,6 +76,10 @@ pub(crate) fn run(args: ProxyArgs) -> anyhow::Result<()> {
                 break;
             }
             word @ (Word::Drain | Word::HandedOver) => {
+                if word == Word::HandedOver {
+                    // The successor wants its address.
+                    admin = None;
+                }
                 let limit = process.drain_timeout();
                 let why = if word == Word::Drain { "SIGTERM" } else { "a successor accepts" };
                 tracing::info!(sessions = counters.sessions_open(), ?limit, "draining: {why}");
@@ -87,9 +95,39 @@ pub(crate) fn run(args: ProxyArgs) -> anyhow::Result<()> {
     {
         tracing::debug!(%error, "the handover socket could not be removed");
     }
+    drop(admin);
     report(&counters);
     Ok(())
 }
+
+/// Opens the admin port. A predecessor closes its own when its successor accepts, which may take a moment.
+fn open_admin(process: &ProcessSettings, proxy: &Proxy, took_over: bool) -> anyhow::Result<Admin> {
+    let begun = Instant::now();
+    let admin = loop {
+        match Admin::open(&process.admin(), &proxy.live()) {
+            Err(admin::Fault::Listen { .. }) if took_over && begun.elapsed() < PREDECESSOR_PATIENCE => {
+                std::thread::sleep(PREDECESSOR_LOOK);
+            }
+            // Its sessions come first.
+            Err(error) if took_over => {
+                tracing::error!("there is no admin port: {error}");
+                return Ok(Admin::default());
+            }
+            opened => break opened?,
+        }
+    };
+    if let Some(address) = admin.sql_address() {
+        drop(writeln!(std::io::stdout(), "admin on {address}"));
+    }
+    if let Some(address) = admin.http_address() {
+        drop(writeln!(std::io::stdout(), "admin by HTTP on {address}"));
+    }
+    Ok(admin)
+}
+
+/// As long as a predecessor may need to close a port.
+const PREDECESSOR_PATIENCE: Duration = Duration::from_secs(5);
+const PREDECESSOR_LOOK: Duration = Duration::from_millis(50);
 
 /// Says what a config file would start, or what is wrong with it.
 pub(crate) fn check(args: &CheckConfigArgs) -> anyhow::Result<()> {
@@ -233,6 +271,12 @@ fn reload(
     let (config, changed) = settings(args.clone())?;
     if changed.handover != process.handover {
         bail!("the path of the handover can't change while the proxy runs; restart it");
+    }
+    if changed.log_format() != process.log_format() {
+        bail!("the log's format can't change while the proxy runs; restart it");
+    }
+    if changed.admin() != process.admin() {
+        bail!("the admin port and its prices can't change while the proxy runs; restart it");
     }
     proxy.reload(config.clone())?;
     *process = changed;

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use admin::{Prices, Setup};
 use anyhow::{Context, bail};
 use codec::{Algorithm, AlgorithmSet, ZlibLevel, ZstdLevel};
 use proxy::{
@@ -16,6 +17,8 @@ use proxy::{
     SendProxy, SslMode, TlsMode, make_self_signed,
 };
 use serde::{Deserialize, Deserializer};
+
+use crate::log::LogFormat;
 
 /// Settings of the whole process.
 #[derive(Debug, Clone, Default, PartialEq, clap::Args, Deserialize)]
@@ -40,10 +43,34 @@ pub(crate) struct ProcessSettings {
     /// Memory for packets and frames that are larger than an ordinary buffer, in MiB, at least 32 [default: 256].
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(32..))]
     pub(crate) buffer_memory: Option<u32>,
+    /// Where operators ask SQL about the running proxy: unix:/path, or host:port with a password [default: nowhere].
+    #[arg(long, value_name = "ADDR")]
+    #[serde(deserialize_with = "parsed")]
+    pub(crate) admin_listen: Option<Address>,
+    /// Where monitoring asks by HTTP (/metrics, /healthz, /readyz, /api): unix:/path, or host:port with a password
+    /// [default: nowhere].
+    #[arg(long, value_name = "ADDR")]
+    #[serde(deserialize_with = "parsed")]
+    pub(crate) admin_http_listen: Option<Address>,
+    /// The account of the admin ports [default: admin].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) admin_user: Option<String>,
+    /// A file whose first line is the admin account's password; a Unix socket may do without.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) admin_password_file: Option<PathBuf>,
+    /// What 10^9 bytes cost on the network, in whatever currency: the admin port then tells what is saved [default: none].
+    #[arg(long, value_name = "PRICE")]
+    pub(crate) price_per_gb: Option<f64>,
+    /// What an hour of one core costs, which is taken off what is saved [default: none].
+    #[arg(long, value_name = "PRICE")]
+    pub(crate) price_per_core_hour: Option<f64>,
     /// Log lines to write: error, warn, info or debug [default: info].
     #[arg(long, value_name = "LEVEL")]
     #[serde(deserialize_with = "parsed")]
     pub(crate) log_level: Option<tracing::Level>,
+    /// How log lines look: text, or an object of JSON in each line [default: text].
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub(crate) log_format: Option<LogFormat>,
 }
 
 /// Settings of one listener and of what lies behind it.
@@ -114,6 +141,11 @@ pub(crate) struct ListenerSettings {
     /// sooner for it [default: latency].
     #[arg(long, value_name = "POLICY", value_enum)]
     pub(crate) policy: Option<PolicyWish>,
+
+    /// Whether SHOW STATUS and its like tell a client of its own leg's compression (Compression, Compression_algorithm,
+    /// Compression_level), and not of the server leg's [default: true].
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) intercept_session_status: Option<bool>,
 
     /// Whether clients may, or must, use TLS [default: preferred with a certificate, else off].
     #[arg(long, value_name = "MODE", value_enum)]
@@ -262,13 +294,36 @@ impl ProcessSettings {
             drain_timeout: over.drain_timeout.or(self.drain_timeout),
             handover: over.handover.or(self.handover),
             buffer_memory: over.buffer_memory.or(self.buffer_memory),
+            admin_listen: over.admin_listen.or(self.admin_listen),
+            admin_http_listen: over.admin_http_listen.or(self.admin_http_listen),
+            admin_user: over.admin_user.or(self.admin_user),
+            admin_password_file: over.admin_password_file.or(self.admin_password_file),
+            price_per_gb: over.price_per_gb.or(self.price_per_gb),
+            price_per_core_hour: over.price_per_core_hour.or(self.price_per_core_hour),
             log_level: over.log_level.or(self.log_level),
+            log_format: over.log_format.or(self.log_format),
         }
+    }
+
+    /// How log lines look.
+    pub(crate) fn log_format(&self) -> LogFormat {
+        self.log_format.unwrap_or_default()
     }
 
     /// Log lines to write.
     pub(crate) fn log_level(&self) -> tracing::Level {
         self.log_level.unwrap_or(tracing::Level::INFO)
+    }
+
+    /// The admin ports that are asked for.
+    pub(crate) fn admin(&self) -> Setup {
+        Setup {
+            listen: self.admin_listen.clone(),
+            http_listen: self.admin_http_listen.clone(),
+            user: self.admin_user.clone().unwrap_or_else(|| ADMIN_USER.to_owned()),
+            password_file: self.admin_password_file.clone(),
+            prices: Prices { per_gb: self.price_per_gb, per_core_hour: self.price_per_core_hour },
+        }
     }
 
     /// How long a drain may take.
@@ -300,7 +355,7 @@ impl ListenerSettings {
         either! {
             listen, server, routing_strategy, health_check_interval, health_check_timeout, monitor_user,
             monitor_password_file, connect_timeout, proxy_protocol_from, send_proxy, protocol_compression_algorithms, compression_algorithms, zstd_compression_level,
-            zstd_compression_level_max, zlib_compression_level, policy, tls, tls_cert, tls_key, tls_self_signed,
+            zstd_compression_level_max, zlib_compression_level, policy, intercept_session_status, tls, tls_cert, tls_key, tls_self_signed,
             tls_client_ca, ssl_mode, ssl_ca, ssl_cert, ssl_key, ssl_fp, login_timeout, net_read_timeout, idle_timeout, tcp_user_timeout,
         }
     }
@@ -347,6 +402,7 @@ impl ListenerSettings {
                 Some(PolicyWish::Fixed) => Policy::Fixed,
                 Some(PolicyWish::Latency) | None => Policy::Latency,
             });
+            intercept_session_status = self.intercept_session_status;
             connect_timeout = self.connect_timeout.map(seconds);
             login_timeout = self.login_timeout.map(seconds);
             net_read_timeout = self.net_read_timeout.map(seconds);
@@ -390,6 +446,8 @@ impl ListenerSettings {
 
 /// Long enough for most transactions, shorter than the patience of service managers.
 const DRAIN_SECONDS: u64 = 30;
+
+const ADMIN_USER: &str = "admin";
 
 /// A value that is written as on the command line.
 fn parsed<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>

@@ -93,6 +93,10 @@ pub enum SqlFault {
     UnknownVariable(String),
     #[error("Variable '{0}' is a read only variable")]
     VariableReadOnly(String),
+    #[error("The MySQL server is running with the --read-only option so it cannot execute this statement")]
+    ReadOnly,
+    #[error("Variable '{name}' can't be set to the value of '{value}'")]
+    WrongValue { name: String, value: String },
     #[error("Column count doesn't match value count at row {0}")]
     ValueCount(usize),
 }
@@ -148,6 +152,8 @@ impl SqlFault {
             Self::UnknownThread(_) => (1094, b"HY000"),
             Self::UnknownVariable(_) => (1193, b"HY000"),
             Self::VariableReadOnly(_) => (1238, b"HY000"),
+            Self::ReadOnly => (1290, b"HY000"),
+            Self::WrongValue { .. } => (1231, b"42000"),
             Self::ValueCount(_) => (1136, b"21S01"),
         }
     }

@@ -68,6 +68,14 @@ impl Buffer {
         }
     }
 
+    /// Puts `bytes` in the place of a part of what waits.
+    pub(crate) fn replace(&mut self, part: std::ops::Range<usize>, bytes: &[u8]) {
+        let (from, to) = (self.start + part.start, self.start + part.end);
+        let end = self.bytes.len();
+        self.bytes.splice(from.min(end)..to.min(end), bytes.iter().copied());
+        self.consume(0);
+    }
+
     /// Gives the memory back when nothing waits.
     pub(crate) fn release(&mut self, spare: &SpareBuffers) {
         if self.is_empty() && self.bytes.capacity() > 0 {
@@ -118,6 +126,18 @@ mod tests {
         buffer.appending(BUFFER_LEN, &spare).extend_from_slice(b"de");
         assert_eq!(buffer.waiting(), b"bcde");
         buffer.consume(4);
+        assert!(buffer.is_empty());
+    }
+
+    #[test]
+    fn a_part_of_what_waits_is_replaced() {
+        let spare = SpareBuffers::default();
+        let mut buffer = Buffer::default();
+        buffer.appending(6, &spare).extend_from_slice(b"abcdef");
+        buffer.consume(1);
+        buffer.replace(1..3, b"XYZ");
+        assert_eq!(buffer.waiting(), b"bXYZef");
+        buffer.replace(0..6, b"");
         assert!(buffer.is_empty());
     }
 

@@ -4,10 +4,13 @@
 //! Not here: which work is long (`codec::plain_bytes_per_ms`).
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use codec::{Algorithm, Contexts};
 use tokio::task::JoinHandle;
 use wire::{Fault, frame};
+
+use crate::counters::ns_since;
 
 /// Contexts of helper threads that are idle.
 #[derive(Default)]
@@ -38,8 +41,9 @@ impl ContextPool {
     ) -> JoinHandle<Result<Decoded, Fault>> {
         self.run(move |contexts| {
             let mut plain = Vec::new();
+            let begun = Instant::now();
             frame::decode(contexts, algorithm, header, &body, &mut plain)?;
-            Ok(Decoded { plain, body })
+            Ok(Decoded { plain, body, ns: ns_since(begun) })
         })
     }
 }
@@ -48,4 +52,6 @@ impl ContextPool {
 pub(crate) struct Decoded {
     pub(crate) plain: Vec<u8>,
     pub(crate) body: Vec<u8>,
+    /// Time spent.
+    pub(crate) ns: u64,
 }

@@ -120,6 +120,9 @@ pub struct ListenerConfig {
     pub zlib_level: ZlibLevel,
     /// Which frames are packed.
     pub policy: Policy,
+    /// `--intercept-session-status`: where the client asks for `Compression`, `Compression_algorithm` and
+    /// `Compression_level` of its session, it is told of its own leg.
+    pub intercept_session_status: bool,
     /// Longest wait for a packet of the login. Below the default of the server's `connect_timeout`, 10 s, so that a
     /// silent client's handshake is ended before the server counts it as an error.
     pub login_timeout: Duration,
@@ -151,6 +154,7 @@ impl ListenerConfig {
             zstd_level: ZstdLevel::DEFAULT,
             zlib_level: ZlibLevel::DEFAULT,
             policy: Policy::default(),
+            intercept_session_status: true,
             login_timeout: Duration::from_secs(8),
             net_read_timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(10),

@@ -1,7 +1,7 @@
 //! What the proxy counts.
 //!
 //! Invariants: the hot path adds to plain integers of its own session; they are added to the shared totals when
-//! the session ends. Not here: log lines (`session`).
+//! the session ends. Not here: log lines (`session`), sessions that run (`meter`, `registry`).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,6 +26,83 @@ pub struct Traffic {
     pub frames_stored: u64,
     /// Frames that were forwarded as the peer had packed them.
     pub frames_forwarded: u64,
+    /// Packed frames that came from the peer.
+    pub source_frames_packed: u64,
+    /// Stored frames that came from the peer.
+    pub source_frames_stored: u64,
+    /// Time spent packing, nanoseconds. On a worker it is the wall's: codec work does not wait for anything.
+    pub pack_ns: u64,
+    /// Time spent unpacking, nanoseconds.
+    pub unpack_ns: u64,
+}
+
+impl Traffic {
+    /// How many numbers there are.
+    pub(crate) const FIELDS: usize = 10;
+
+    pub(crate) const fn fields(&self) -> [u64; Self::FIELDS] {
+        let Self {
+            plain_len,
+            client_leg_len,
+            server_leg_len,
+            frames_packed,
+            frames_stored,
+            frames_forwarded,
+            source_frames_packed,
+            source_frames_stored,
+            pack_ns,
+            unpack_ns,
+        } = *self;
+        [
+            plain_len,
+            client_leg_len,
+            server_leg_len,
+            frames_packed,
+            frames_stored,
+            frames_forwarded,
+            source_frames_packed,
+            source_frames_stored,
+            pack_ns,
+            unpack_ns,
+        ]
+    }
+
+    pub(crate) const fn of_fields(fields: [u64; Self::FIELDS]) -> Self {
+        let [
+            plain_len,
+            client_leg_len,
+            server_leg_len,
+            frames_packed,
+            frames_stored,
+            frames_forwarded,
+            source_frames_packed,
+            source_frames_stored,
+            pack_ns,
+            unpack_ns,
+        ] = fields;
+        Self {
+            plain_len,
+            client_leg_len,
+            server_leg_len,
+            frames_packed,
+            frames_stored,
+            frames_forwarded,
+            source_frames_packed,
+            source_frames_stored,
+            pack_ns,
+            unpack_ns,
+        }
+    }
+}
+
+/// Nanoseconds since `begun`.
+pub(crate) fn ns_since(begun: std::time::Instant) -> u64 {
+    ns(begun.elapsed())
+}
+
+/// Nanoseconds.
+pub(crate) fn ns(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Totals of a proxy.

@@ -79,6 +79,9 @@ pub enum Cause {
     /// A helper thread died.
     #[error("a codec thread failed")]
     CodecThreadFailed,
+    /// The operator ended the session.
+    #[error("the operator killed the connection")]
+    Killed,
     /// The proxy stops.
     #[error("the proxy is stopping")]
     Stopping,
@@ -118,6 +121,7 @@ impl Cause {
             Self::Refused(_) => "refused",
             Self::CodecThreadFailed => "codec_thread_failed",
             Self::Idle(_) => "idle",
+            Self::Killed => "killed",
             Self::TooManyConnections => "too_many_connections",
             Self::Stopping => "stopping",
             Self::TimedOut(_) => "timed_out",
@@ -189,6 +193,7 @@ impl SessionError {
                 Side::Client,
             ) => (NET_PACKET_TOO_LARGE, b"08S01"),
             (Cause::TimedOut(_), Side::Client) => (NET_READ_INTERRUPTED, b"08S01"),
+            (Cause::Killed, _) => (CONNECTION_KILLED, b"70100"),
             (Cause::Stopping, _) => (SERVER_SHUTDOWN, b"08S01"),
             (Cause::BufferMemoryExhausted | Cause::CodecThreadFailed, _) => (OUT_OF_RESOURCES, b"HY000"),
             (_, Side::Client) => (HANDSHAKE_ERROR, b"08S01"),
@@ -272,6 +277,8 @@ const HANDSHAKE_ERROR: u16 = 1043;
 const CON_COUNT_ERROR: u16 = 1040;
 /// ER_CLIENT_INTERACTION_TIMEOUT.
 const CLIENT_INTERACTION_TIMEOUT: u16 = 4031;
+/// MariaDB's ER_CONNECTION_KILLED, which MySQL's clients show as it is.
+const CONNECTION_KILLED: u16 = 1927;
 /// ER_SERVER_SHUTDOWN.
 const SERVER_SHUTDOWN: u16 = 1053;
 /// ER_OUT_OF_RESOURCES.

@@ -26,9 +26,12 @@ mod handover;
 mod leg;
 mod links;
 mod listener;
+mod live;
 mod lookups;
+mod meter;
 mod networks;
 mod proxy;
+mod registry;
 mod relay;
 mod route;
 mod servers;
@@ -45,8 +48,11 @@ pub use counters::{Counters, FaultLabels, Traffic};
 pub use error::{Cause, Phase, SessionError};
 pub use handover::{Handover, Inheritance};
 pub use listener::Inherited;
+pub use live::{Change, ListenerState, Live, ServerState};
+pub use meter::{Connection, Decision, LegLens, LegTerms, LoggedIn};
 pub use networks::{BadNetwork, Network};
 pub use proxy::{Proxy, ReloadError, StartError, check};
+pub use registry::{Sum, SumLabels};
 pub use route::FileError;
 pub use tls::{
     BadFingerprint, Fingerprint, ListenerTls, ServerTls, SslMode, TlsError, TlsMode, make_self_signed,

@@ -192,7 +192,11 @@ impl Listener {
             return;
         };
         least.load.fetch_add(1, Ordering::Relaxed);
-        if least.accepted.send(Accepted { socket, route: self.route(), permit }).is_err() {
+        if least
+            .accepted
+            .send(Accepted { socket, listener: self.address.clone(), route: self.route(), permit })
+            .is_err()
+        {
             tracing::error!("a worker is gone; its connection is dropped");
         }
     }

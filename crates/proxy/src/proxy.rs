@@ -15,6 +15,7 @@ use crate::admission::Admission;
 use crate::budget::Budget;
 use crate::links::Links;
 use crate::listener::{Inherited, Listener};
+use crate::live::Live;
 use crate::lookups::Lookups;
 use crate::route::{FileError, Route};
 use crate::servers::Checks;
@@ -111,6 +112,7 @@ impl Proxy {
         let shared = Arc::new(Shared {
             budget: Budget::new(config.buffer_memory_max),
             counters: Arc::default(),
+            registry: Arc::default(),
             own_key: Arc::default(),
             context_pool: Arc::default(),
             ending: Arc::default(),
@@ -187,6 +189,11 @@ impl Proxy {
     /// What it has counted.
     pub fn counters(&self) -> &Arc<Counters> {
         &self.shared.counters
+    }
+
+    /// The proxy as others may look at it.
+    pub fn live(&self) -> Live {
+        Live::new(&self.listeners, Arc::clone(&self.shared))
     }
 
     /// New sessions go by `config` from now on; those that run keep what they have.

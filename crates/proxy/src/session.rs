@@ -2,11 +2,16 @@
 //!
 //! Not here: any step's detail (`connect`, `relay`).
 
+use std::pin::pin;
 use std::time::Instant;
 
 use crate::client_address::ClientAddress;
-use crate::connect::Handshake;
+use codec::Algorithm;
+use wire::session_status::ZLIB_LEVEL;
+
+use crate::connect::{Authenticated, FramedLeg, Handshake};
 use crate::leg::Leg;
+use crate::meter::{LegTerms, LoggedIn, Meter};
 use crate::relay::{End, Relay};
 use crate::route::Route;
 use crate::worker::{Accepted, AcceptedSocket, Worker};
@@ -17,10 +22,11 @@ pub(crate) async fn serve(accepted: Accepted, worker: &Worker) {
     let begun = Instant::now();
     let counters = &worker.shared.counters;
     let open = counters.session_opened();
-    let Accepted { socket, route, permit: _permit } = accepted;
+    let Accepted { socket, listener, route, permit: _permit } = accepted;
+    let registered = worker.shared.registry.register(listener);
     let mut session = Session::default();
     let ended = match client_leg(socket) {
-        Ok((leg, address)) => session.converse(leg, address, &route, worker).await,
+        Ok((leg, address)) => session.converse(leg, address, &route, worker, &registered.meter).await,
         Err(error) => Err(lost(error)),
     };
     open.carried(session.traffic);
@@ -61,11 +67,15 @@ impl Session {
         address: ClientAddress,
         route: &Route,
         worker: &Worker,
+        meter: &Meter,
     ) -> Result<(), SessionError> {
         let ending = &worker.shared.ending;
         self.client = address.to_string();
         let mut handshake = Handshake::new(client, address, &route.config);
-        let connected = ending.unless_stopped(handshake.run(route, &worker.shared)).await;
+        let connected = {
+            let connecting = pin!(handshake.run(route, &worker.shared));
+            ending.unless_stopped(meter.unless_killed(connecting)).await
+        };
         self.client = handshake.client_address.to_string();
         let _address_permit = handshake.address_permit.take();
         let chosen = handshake.chosen.take();
@@ -74,16 +84,16 @@ impl Session {
             None => route.servers.to_string(),
         };
         let legs = match connected {
-            Some(Ok(agreement)) => handshake.into_authenticated(agreement),
-            Some(Err(error)) => {
+            Some(Some(Ok(agreement))) => handshake.into_authenticated(agreement),
+            Some(Some(Err(error))) => {
                 self.was_a_look = handshake.is_a_look(&error);
                 handshake.refuse(error.for_client(&self.server), error.side).await;
                 return Err(error);
             }
-            None => {
-                let told = stopped(handshake.phase).for_client(&self.server);
-                handshake.refuse(told, wire::Side::Client).await;
-                return Ok(());
+            ended @ (None | Some(None)) => {
+                let why = if ended.is_some() { killed(handshake.phase) } else { stopped(handshake.phase) };
+                handshake.refuse(why.for_client(&self.server), wire::Side::Client).await;
+                return if ended.is_some() { Err(why) } else { Ok(()) };
             }
         };
         let Some(legs) = legs else { return Ok(()) };
@@ -92,8 +102,13 @@ impl Session {
         self.server_algorithm = legs.server.algorithm.name();
         self.client_tls = legs.client.leg.tls_version();
         self.server_tls = legs.server.leg.tls_version();
-        let mut relay = Relay::new(legs, route, worker);
-        let ended = ending.unless_stopped(relay.run()).await;
+        meter.log_in(self.facts(&legs));
+        let mut relay = Relay::new(legs, route, worker, meter);
+        let ended = {
+            let relaying = pin!(relay.run());
+            ending.unless_stopped(meter.unless_killed(relaying)).await
+        };
+        let ended = ended.map(|ended| ended.unwrap_or_else(|| Err(killed(Phase::Command))));
         let error = match &ended {
             Some(Ok(End::Closed)) => None,
             Some(Err(error)) => error.for_client(&self.server),
@@ -107,6 +122,28 @@ impl Session {
         self.traffic = relay.traffic();
         relay.close().await;
         ended.map_or(Ok(()), |ended| ended.map(drop))
+    }
+
+    fn facts(&self, legs: &Authenticated) -> LoggedIn {
+        let terms = |leg: &FramedLeg, zstd_level| LegTerms {
+            algorithm: leg.algorithm,
+            level_negotiated: match leg.algorithm {
+                Algorithm::Uncompressed => 0,
+                Algorithm::Zlib => ZLIB_LEVEL,
+                Algorithm::Zstd => zstd_level,
+            },
+            level: if leg.algorithm.is_framed() { leg.level } else { 0 },
+            tls: leg.leg.tls_version(),
+        };
+        LoggedIn {
+            client: self.client.clone(),
+            server: self.server.clone(),
+            connection_id: legs.thread_id,
+            user: legs.user.clone(),
+            database: legs.database.clone(),
+            client_leg: terms(&legs.client, legs.asked_zstd_level),
+            server_leg: terms(&legs.server, legs.server.level),
+        }
     }
 
     fn log(&self, seconds: f64, error: Option<&SessionError>) {
@@ -128,6 +165,7 @@ impl Session {
                     frames_packed = sum(|traffic| traffic.frames_packed),
                     frames_stored = sum(|traffic| traffic.frames_stored),
                     frames_forwarded = sum(|traffic| traffic.frames_forwarded),
+                    codec_seconds = sum(|traffic| traffic.pack_ns + traffic.unpack_ns) as f64 / 1e9,
                     seconds,
                     $($more)*
                 )
@@ -161,6 +199,10 @@ fn client_leg(socket: AcceptedSocket) -> std::io::Result<(Leg, ClientAddress)> {
 
 const fn stopped(phase: Phase) -> SessionError {
     SessionError { side: wire::Side::Client, phase, cause: Cause::Stopping }
+}
+
+const fn killed(phase: Phase) -> SessionError {
+    SessionError { side: wire::Side::Client, phase, cause: Cause::Killed }
 }
 
 fn lost(error: std::io::Error) -> SessionError {

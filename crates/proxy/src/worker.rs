@@ -21,12 +21,14 @@ use crate::connect::rsa::OwnKey;
 use crate::ending::Ending;
 use crate::links::Links;
 use crate::lookups::Lookups;
+use crate::registry::Registry;
 use crate::route::Route;
-use crate::{Counters, session};
+use crate::{Address, Counters, session};
 
 /// What all workers share.
 pub(crate) struct Shared {
     pub(crate) counters: Arc<Counters>,
+    pub(crate) registry: Arc<Registry>,
     pub(crate) budget: Budget,
     pub(crate) own_key: Arc<OwnKey>,
     pub(crate) context_pool: Arc<ContextPool>,
@@ -46,6 +48,8 @@ pub(crate) struct Worker {
 /// A client on its way to a worker.
 pub(crate) struct Accepted {
     pub(crate) socket: AcceptedSocket,
+    /// Where it was accepted.
+    pub(crate) listener: Address,
     pub(crate) route: Arc<Route>,
     pub(crate) permit: Permit,
 }

@@ -37,3 +37,32 @@ pub const COM_CLONE: u8 = 0x20;
 pub const COM_SUBSCRIBE_GROUP_REPLICATION_STREAM: u8 = 0x21;
 /// MariaDB: execution of many rows at once.
 pub const COM_STMT_BULK_EXECUTE: u8 = 0xfa;
+
+/// What MySQL's process list calls a command.
+pub const fn name(command: u8) -> &'static str {
+    match command {
+        COM_QUIT => "Quit",
+        COM_INIT_DB => "Init DB",
+        COM_QUERY => "Query",
+        COM_FIELD_LIST => "Field List",
+        COM_STATISTICS => "Statistics",
+        COM_PROCESS_INFO => "Processlist",
+        COM_PROCESS_KILL => "Kill",
+        COM_PING => "Ping",
+        COM_CHANGE_USER => "Change user",
+        COM_BINLOG_DUMP => "Binlog Dump",
+        COM_BINLOG_DUMP_GTID => "Binlog Dump GTID",
+        COM_TABLE_DUMP => "Table Dump",
+        COM_REGISTER_SLAVE => "Register Replica",
+        COM_STMT_PREPARE => "Prepare",
+        COM_STMT_EXECUTE | COM_STMT_BULK_EXECUTE => "Execute",
+        COM_STMT_SEND_LONG_DATA => "Long Data",
+        COM_STMT_CLOSE => "Close stmt",
+        COM_STMT_RESET => "Reset stmt",
+        COM_SET_OPTION => "Set option",
+        COM_STMT_FETCH => "Fetch",
+        COM_RESET_CONNECTION => "Reset Connection",
+        COM_CLONE => "Clone",
+        _ => "Other",
+    }
+}

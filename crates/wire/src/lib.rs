@@ -26,6 +26,7 @@ pub mod proxy_protocol;
 mod reader;
 pub mod response;
 pub mod scanner;
+pub mod session_status;
 
 pub use capability::Capabilities;
 pub use endpoint::Endpoint;

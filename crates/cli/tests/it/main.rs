@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod admin;
 mod advise;
 mod bench;
 mod demo;

@@ -22,7 +22,7 @@ fn a_reload_takes_new_settings_or_refuses_them_all() {
     let file = folder.path().join("wirepress.toml");
     let write = |more: &str| {
         let text = format!(
-            "[[listener]]\nlisten = \"127.0.0.1:0\"\nserver = \"{}\"\nssl-mode = \"disabled\"\n{more}\n",
+            "[[listener]]\nlisten = \"127.0.0.1:0\"\nserver = \"{}\"\nssl-mode = \"disabled\"\nintercept-session-status = false\n{more}\n",
             server.address()
         );
         std::fs::write(&file, text).unwrap();

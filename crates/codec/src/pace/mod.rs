@@ -119,6 +119,25 @@ pub enum Reason {
     AnswerIsNotSooner,
 }
 
+impl Reason {
+    /// In words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::LinkNotSeen => "the link has never had a queue",
+            Self::LinkIsIdle => "the link has nothing else to send",
+            Self::DoesNotShrink => "the data does not shrink",
+            Self::Slower => "packing would be slower",
+            Self::Faster => "packing is faster",
+            Self::TriesLevel => "to learn what the level does",
+            Self::ReaderGains => "the reader reads packed frames faster",
+            Self::ReaderLoses => "the reader reads stored frames faster",
+            Self::AnswerIsSooner => "the next command comes sooner",
+            Self::AnswerIsNotSooner => "the next command does not come sooner",
+        }
+    }
+}
+
 impl Pace {
     /// A controller that may use levels up to `level_max`.
     #[must_use]

@@ -163,6 +163,7 @@ impl SqliteEngine {
         keep: bool,
         reply: &mut dyn Reply,
     ) -> Result<(), Fault> {
+        self.store.check(plan)?;
         if plan.commits_first() {
             self.end(true)?;
         }
@@ -204,7 +205,15 @@ impl SqliteEngine {
             Plan::Use(schema) => self.use_schema(schema)?,
             Plan::Set(assignments) => self.set(assignments)?,
             Plan::Kill(id, only_statement) => {
-                let known = u32::try_from(*id).is_ok_and(|id| self.sessions.kill(id, *only_statement));
+                let known = match self.store.live() {
+                    Some(_) if *only_statement => {
+                        return Err(
+                            SqlFault::NotSupported("KILL QUERY; KILL ends the connection".into()).into()
+                        );
+                    }
+                    Some(live) => live.kill(*id),
+                    None => u32::try_from(*id).is_ok_and(|id| self.sessions.kill(id, *only_statement)),
+                };
                 if !known {
                     return Err(SqlFault::UnknownThread(*id).into());
                 }
@@ -234,6 +243,7 @@ impl SqliteEngine {
         if query.built_in {
             self.fill_built_in(&query.sql)?;
         }
+        self.store.fill_live(&self.sqlite, &query.sql).map_err(|error| self.fault(error))?;
         self.open_implicitly();
         if query.locks && self.transaction.is_open() {
             self.begin_write()?;
@@ -383,6 +393,18 @@ impl SqliteEngine {
             SqliteValue::Text(text) => Setting::Text(text),
             SqliteValue::Blob(bytes) => Setting::Text(String::from_utf8_lossy(&bytes).into_owned()),
         });
+        if let (Target::System { name, .. }, Some(live), Some(setting)) =
+            (target, self.store.live(), &setting)
+        {
+            let value = match setting {
+                Setting::Null => String::new(),
+                Setting::Number(number) => number.to_string(),
+                Setting::Text(text) => text.clone(),
+            };
+            if let Some(done) = live.set(name, &value) {
+                return done.map_err(|_| SqlFault::WrongValue { name: name.clone(), value });
+            }
+        }
         let mut state = lock(&self.state);
         match target {
             Target::User(name) => {

@@ -190,7 +190,21 @@ fn processes(engine: &SqliteEngine) -> Vec<Vec<(&'static str, Value)>> {
             ("state", text("")),
         ]
     };
-    engine.sessions.processes().into_iter().map(row).collect()
+    let Some(live) = engine.store.live() else {
+        return engine.sessions.processes().into_iter().map(row).collect();
+    };
+    let row = |process: crate::live::LiveProcess| {
+        vec![
+            ("id", Value::Integer(i64::try_from(process.id).unwrap_or(i64::MAX))),
+            ("user", text(process.user)),
+            ("host", text(process.host)),
+            ("db", process.database.map_or(Value::Null, text)),
+            ("command", text(process.command)),
+            ("time", Value::Integer(i64::try_from(process.seconds).unwrap_or(i64::MAX))),
+            ("state", text(process.state)),
+        ]
+    };
+    live.processes().into_iter().map(row).collect()
 }
 
 fn charset_row(

@@ -13,6 +13,7 @@ mod ddl;
 mod engine;
 mod functions;
 mod information_schema;
+mod live;
 mod numeric_functions;
 mod rows;
 mod session_state;
@@ -23,7 +24,7 @@ pub(crate) mod variables;
 mod write_lock;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -35,6 +36,7 @@ use self::variables::Variables;
 use self::write_lock::WriteLock;
 use crate::engine::{Database, Engine, Identity};
 use crate::fault::{SqlFault, StartFault};
+use crate::live::LiveTables;
 use crate::schema::catalog::Catalog;
 use crate::schema::table::Table;
 use crate::sessions::Sessions;
@@ -57,6 +59,8 @@ pub struct Store {
     catalog: RwLock<Arc<Catalog>>,
     write_lock: Arc<WriteLock>,
     globals: Arc<Mutex<Variables>>,
+    /// Who fills the tables, where they are live.
+    live: OnceLock<Arc<dyn LiveTables>>,
     /// Keeps the WAL from being folded away each time the last client goes.
     _keeper: Mutex<Connection>,
 }
@@ -82,6 +86,7 @@ impl Store {
             catalog: RwLock::new(Arc::new(catalog)),
             write_lock: Arc::default(),
             globals: Arc::default(),
+            live: OnceLock::new(),
             _keeper: Mutex::new(keeper),
             path,
         });
@@ -173,8 +178,11 @@ impl Store {
 
 impl Database for Arc<Store> {
     fn connect(&self, identity: Identity, sessions: Arc<Sessions>) -> Result<Box<dyn Engine>, SqlFault> {
-        SqliteEngine::new(Self::clone(self), identity, sessions)
-            .map(|engine| Box::new(engine) as Box<dyn Engine>)
+        let mut engine = SqliteEngine::new(Self::clone(self), identity, sessions)?;
+        if let Some(live) = self.live() {
+            engine.use_schema(live.schema())?;
+        }
+        Ok(Box::new(engine))
     }
 }
 

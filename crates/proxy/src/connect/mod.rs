@@ -22,7 +22,7 @@ pub(crate) mod rsa;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codec::Algorithm;
+use codec::{Algorithm, ZstdLevel};
 use tokio::time::timeout;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, ServerConfig};
@@ -57,6 +57,10 @@ pub(crate) struct Authenticated {
     pub(crate) client_packet_len_max: u32,
     /// The greeting's nonce: COM_CHANGE_USER may build on it.
     pub(crate) nonce: Vec<u8>,
+    pub(crate) user: String,
+    pub(crate) database: Option<String>,
+    /// The zstd level that the client asked for, which may be capped; 0 without zstd.
+    pub(crate) asked_zstd_level: u8,
     pub(crate) thread_id: u32,
     /// Connection attributes of ours, which COM_CHANGE_USER repeats.
     pub(crate) attributes: Vec<Attribute>,
@@ -176,10 +180,10 @@ impl Handshake {
         }
         Ok(Agreement {
             client_algorithm: client_leg.algorithm,
-            client_level: match client_leg.zstd_level {
-                Some(asked) => asked.min(config.zstd_level_max).get(),
-                None => config.zlib_level.get(),
-            },
+            client_level: client_level(client_leg.zstd_level, config),
+            user: text(&login.user),
+            database: login.database.as_deref().map(text),
+            asked_zstd_level: client_leg.zstd_level.map_or(0, ZstdLevel::get),
             server_algorithm,
             server_level: match level {
                 Some(zstd) => zstd,
@@ -278,6 +282,9 @@ impl Handshake {
             agreed: agreement.agreed,
             client_packet_len_max: agreement.client_packet_len_max,
             nonce: agreement.nonce,
+            user: agreement.user,
+            database: agreement.database,
+            asked_zstd_level: agreement.asked_zstd_level,
             thread_id: agreement.thread_id,
             attributes: agreement.attributes,
         })
@@ -314,6 +321,9 @@ impl Handshake {
 pub(crate) struct Agreement {
     client_algorithm: Algorithm,
     client_level: u8,
+    user: String,
+    database: Option<String>,
+    asked_zstd_level: u8,
     server_algorithm: Algorithm,
     server_level: u8,
     agreed: Capabilities,
@@ -360,6 +370,15 @@ impl Packets for Handshake {
         };
         written.map_err(on(side, Phase::Authentication))
     }
+}
+
+/// What the client leg is packed with.
+fn client_level(asked: Option<ZstdLevel>, config: &ListenerConfig) -> u8 {
+    asked.map_or_else(|| config.zlib_level.get(), |asked| asked.min(config.zstd_level_max).get())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// A cause's place.

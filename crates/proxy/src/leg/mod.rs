@@ -26,6 +26,7 @@ pub(crate) use self::look::Looker;
 pub(crate) use self::stream::Stream;
 use crate::Address;
 use crate::lookups::Lookups;
+use crate::meter::LegLens;
 use crate::tls::Carrier;
 
 /// A connected socket.
@@ -35,6 +36,8 @@ pub(crate) struct Leg {
     pub(crate) received_len: u64,
     /// Bytes written to the peer, without those that TLS adds.
     pub(crate) sent_len: u64,
+    /// Received and sent by the socket before TLS began.
+    plain_lens: [u64; 2],
     needs_flush: bool,
 }
 
@@ -56,7 +59,13 @@ impl Leg {
     }
 
     const fn plain(stream: Stream) -> Self {
-        Self { socket: Socket::Plain(stream), received_len: 0, sent_len: 0, needs_flush: false }
+        Self {
+            socket: Socket::Plain(stream),
+            received_len: 0,
+            sent_len: 0,
+            plain_lens: [0; 2],
+            needs_flush: false,
+        }
     }
 
     /// Connects to `address`, whose name is looked up now; every address of the name is tried, each as long as
@@ -130,7 +139,7 @@ impl Leg {
         config: Arc<ServerConfig>,
         received: Vec<u8>,
     ) -> io::Result<()> {
-        let carrier = Carrier::new(self.take_plain()?, received);
+        let carrier = self.begin_tls(received)?;
         let stream = TlsAcceptor::from(config).accept(carrier).await?;
         self.socket = Socket::Tls(Box::new(stream.into()));
         Ok(())
@@ -143,10 +152,31 @@ impl Leg {
         name: ServerName<'static>,
         received: Vec<u8>,
     ) -> io::Result<()> {
-        let carrier = Carrier::new(self.take_plain()?, received);
+        let carrier = self.begin_tls(received)?;
         let stream = TlsConnector::from(config).connect(name, carrier).await?;
         self.socket = Socket::Tls(Box::new(stream.into()));
         Ok(())
+    }
+
+    /// The socket for TLS, to which the bytes that were `received` already belong.
+    fn begin_tls(&mut self, received: Vec<u8>) -> io::Result<Carrier> {
+        let stream = self.take_plain()?;
+        self.plain_lens = [self.received_len, self.sent_len];
+        self.received_len -= received.len() as u64;
+        Ok(Carrier::new(stream, received))
+    }
+
+    /// What it has carried.
+    pub(crate) fn lens(&self) -> LegLens {
+        let (received_len, sent_len) = (self.received_len, self.sent_len);
+        let [socket_received_len, socket_sent_len] = match &self.socket {
+            Socket::Tls(stream) => {
+                let ([received, sent], carrier) = (self.plain_lens, stream.get_ref().0);
+                [received + carrier.received_len, sent + carrier.sent_len]
+            }
+            Socket::Plain(_) | Socket::Gone => [received_len, sent_len],
+        };
+        LegLens { received_len, sent_len, socket_received_len, socket_sent_len }
     }
 
     fn take_plain(&mut self) -> io::Result<Stream> {
@@ -231,8 +261,8 @@ impl Leg {
     }
 
     /// Ends our half and reads what still comes for a moment, so that the peer sees our last bytes and not a
-    /// reset.
-    pub(crate) async fn linger(mut self) {
+    /// reset. Tells what it has carried in all.
+    pub(crate) async fn linger(mut self) -> LegLens {
         let drained = timeout(LINGER, async {
             std::future::poll_fn(|cx| self.poll_shutdown(cx)).await?;
             let mut rest = Vec::new();
@@ -243,6 +273,7 @@ impl Leg {
         });
         // Whatever came of it, the socket closes now.
         drop(drained.await);
+        self.lens()
     }
 }
 

@@ -27,10 +27,12 @@ use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use unpacker::Unpacker;
 use wire::conversation::Conversation;
 use wire::response::ErrPacket;
+use wire::session_status::SessionStatus;
 use wire::{Capabilities, Direction, Side};
 
 use crate::connect::{Attribute, Authenticated, FramedLeg};
 use crate::leg::Leg;
+use crate::meter::{Decision, LegLens, Meter};
 use crate::route::Route;
 use crate::worker::Worker;
 use crate::{Cause, ListenerConfig, Phase, Policy, SessionError, Traffic};
@@ -44,6 +46,9 @@ pub(crate) struct Relay<'a> {
     conversation: Conversation,
     route: &'a Route,
     worker: &'a Worker,
+    meter: &'a Meter,
+    /// As the meter has them.
+    decisions: [Option<Decision>; 2],
     agreed: Capabilities,
     nonce: Vec<u8>,
     attributes: Vec<Attribute>,
@@ -111,7 +116,8 @@ enum Event {
 }
 
 impl<'a> Relay<'a> {
-    pub(crate) fn new(legs: Authenticated, route: &'a Route, worker: &'a Worker) -> Self {
+    pub(crate) fn new(legs: Authenticated, route: &'a Route, worker: &'a Worker, meter: &'a Meter) -> Self {
+        let status = SessionStatus::new(legs.client.algorithm, legs.asked_zstd_level);
         let Authenticated { client, server, agreed, client_packet_len_max, nonce, attributes, .. } = legs;
         let login_lens = [&client.leg, &server.leg].map(|leg| [leg.received_len, leg.sent_len]);
         let [[client_received, client_sent], [server_received, server_sent]] = login_lens;
@@ -137,14 +143,20 @@ impl<'a> Relay<'a> {
         );
         to_server.feed(&client.received, worker);
         to_client.feed(&server.received, worker);
+        let conversation = Conversation::new(agreed, client.algorithm.is_framed());
         Self {
-            conversation: Conversation::new(agreed, client.algorithm.is_framed()),
+            conversation: match route.config.intercept_session_status {
+                true => conversation.telling(status),
+                false => conversation,
+            },
             client: client.leg,
             server: server.leg,
             to_server,
             to_client,
             route,
             worker,
+            meter,
+            decisions: [None; 2],
             agreed,
             nonce,
             attributes,
@@ -160,7 +172,7 @@ impl<'a> Relay<'a> {
     /// Relays until the server's end, the drain, or a fault.
     pub(crate) async fn run(&mut self) -> Result<End, SessionError> {
         loop {
-            match poll_fn(|cx| self.poll(cx)).await {
+            match poll_fn(|cx| self.poll_and_publish(cx)).await {
                 Ok(Event::ServerEnded) => break,
                 Ok(Event::ChangeUser) => self.change_user().await?,
                 Ok(Event::Drained) => return Ok(End::Drained),
@@ -188,6 +200,28 @@ impl<'a> Relay<'a> {
     /// Whether nobody waits for the server any more.
     fn client_is_done(&self) -> bool {
         self.conversation.client_quits() || self.to_server.source_ended()
+    }
+
+    /// Polls, and shows what came of it while the session waits.
+    fn poll_and_publish(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, SessionError>> {
+        let polled = self.poll(cx);
+        self.publish([self.client.lens(), self.server.lens()]);
+        polled
+    }
+
+    fn publish(&mut self, legs: [LegLens; 2]) {
+        self.meter.publish(&self.traffic(), &legs);
+        let decisions = [self.to_server.decision(), self.to_client.decision()];
+        if decisions != self.decisions {
+            self.decisions = decisions;
+            self.meter.publish_decisions(decisions);
+        }
+        let conversation = &mut self.conversation;
+        if let Some(database) = conversation.take_database() {
+            self.meter.use_database(String::from_utf8_lossy(&database).into_owned());
+        }
+        self.meter
+            .publish_command(conversation.oldest().map(|(byte, _)| byte), conversation.commands_begun());
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, SessionError>> {
@@ -314,11 +348,14 @@ impl<'a> Relay<'a> {
 
     /// Ends the server's leg at once, and the client's so that it sees the last bytes.
     pub(crate) async fn close(self) {
+        let (traffic, server_lens) = (self.traffic(), self.server.lens());
         drop(self.server);
         // A client that has said its last word has nothing left that could turn our close into a reset.
-        if !self.to_server.source_ended() {
-            self.client.linger().await;
-        }
+        let client_lens = match self.to_server.source_ended() {
+            true => self.client.lens(),
+            false => self.client.linger().await,
+        };
+        self.meter.publish(&traffic, &[client_lens, server_lens]);
     }
 
     /// What was carried since the login: to the server, to the client.

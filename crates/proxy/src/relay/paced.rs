@@ -14,6 +14,7 @@ use wire::Side;
 
 use crate::leg::{Leg, Looker};
 use crate::links::{Link, Links};
+use crate::meter::Decision;
 
 pub(super) struct Paced {
     pace: Pace,
@@ -26,6 +27,7 @@ pub(super) struct Paced {
     /// Frames until the socket is looked at although no choice depends on it.
     until_look: u8,
     reasons: Vec<(Reason, u64)>,
+    last: Option<Choice>,
 }
 
 impl Paced {
@@ -46,7 +48,17 @@ impl Paced {
             pace.assume_reader(gains);
         }
         let looker = Looker::new(leg, pace.room().unsent_len)?;
-        Some(Self { pace, looker, algorithm, side, link, made: None, until_look: 0, reasons: Vec::new() })
+        Some(Self {
+            pace,
+            looker,
+            algorithm,
+            side,
+            link,
+            made: None,
+            until_look: 0,
+            reasons: Vec::new(),
+            last: None,
+        })
     }
 
     /// Looks at the socket if the next choice may depend on it.
@@ -76,11 +88,20 @@ impl Paced {
         self.until_look = self.until_look.saturating_sub(1);
         let choice =
             self.pace.choose(plain_len, more, self.link.now(), &mut self.link.replies(self.algorithm));
+        self.last = Some(choice);
         match self.reasons.iter_mut().find(|(reason, _)| *reason == choice.reason) {
             Some((_, count)) => *count += 1,
             None => self.reasons.push((choice.reason, 1)),
         }
         choice
+    }
+
+    /// The last choice, to be shown.
+    pub(super) fn decision(&self) -> Option<Decision> {
+        self.last.map(|last| Decision {
+            choice: if last.level.is_some() { "packed" } else { "stored" },
+            reason: last.reason.words(),
+        })
     }
 
     pub(super) fn packed(&mut self, level: u8, plain_len: usize, packed_len: usize, took: Duration) {

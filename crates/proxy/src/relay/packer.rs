@@ -22,6 +22,7 @@ use wire::{Fault, Side, frame};
 use super::paced::Paced;
 use crate::budget::Reservation;
 use crate::buffer::Buffer;
+use crate::counters::ns;
 use crate::worker::Worker;
 use crate::{Cause, Traffic};
 
@@ -287,6 +288,8 @@ impl Packer {
             let mut contexts = pass.worker.contexts.borrow_mut();
             let id = self.frame_ids[0];
             let packed = frame::encode(&mut contexts, algorithm, level, id, plain, output);
+            let took = began.elapsed();
+            pass.inner.traffic.pack_ns += ns(took);
             if packed.map_err(Cause::Protocol)? {
                 pass.inner.traffic.frames_packed += 1;
             } else {
@@ -298,7 +301,7 @@ impl Packer {
             if let Some(paced) = &mut self.paced
                 && algorithm.is_framed()
             {
-                paced.packed(level, len, packed_len, began.elapsed());
+                paced.packed(level, len, packed_len, took);
             }
         } else {
             let ids = self.frame_ids;
@@ -338,6 +341,7 @@ impl Packer {
         self.output.append_owned(encoded.bytes, &worker.spare);
         traffic.frames_packed += encoded.packed;
         traffic.frames_stored += encoded.stored;
+        traffic.pack_ns += ns(encoded.took);
         Poll::Ready(Ok(()))
     }
 

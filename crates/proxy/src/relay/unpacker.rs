@@ -10,6 +10,7 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use codec::Algorithm;
 use tokio::task::JoinHandle;
@@ -20,6 +21,7 @@ use crate::Cause;
 use crate::budget::{Reservation, Waiting};
 use crate::buffer::Buffer;
 use crate::codec_threads::Decoded;
+use crate::counters::ns_since;
 use crate::worker::Worker;
 
 pub(super) struct Unpacker {
@@ -32,6 +34,8 @@ pub(super) struct Unpacker {
     reservation: Option<Reservation>,
     /// Id of the last frame.
     pub(super) last_id: u8,
+    /// Frames that began: packed, stored.
+    pub(super) frames: [u64; 2],
 }
 
 enum State {
@@ -52,13 +56,24 @@ pub(super) enum Unpacked {
         body: Option<Vec<u8>>,
         /// Bytes of codec work done on this thread.
         worked_len: usize,
+        /// Time that the codec took, here or on a helper thread, nanoseconds.
+        ns: u64,
     },
 }
 
 impl Unpacker {
     pub(super) fn new(side: Side, algorithm: Algorithm, keeps_bodies: bool) -> Self {
         let raw = Buffer::default();
-        Self { side, algorithm, keeps_bodies, raw, state: State::HeaderDue, reservation: None, last_id: 0 }
+        Self {
+            side,
+            algorithm,
+            keeps_bodies,
+            raw,
+            state: State::HeaderDue,
+            reservation: None,
+            last_id: 0,
+            frames: [0; 2],
+        }
     }
 
     /// Whether a frame has begun and is not complete.
@@ -74,6 +89,12 @@ impl Unpacker {
     /// Whether the frame waits for memory, not for its peer.
     pub(super) const fn waits_for_memory(&self) -> bool {
         matches!(self.state, State::MemoryDue(..))
+    }
+
+    fn count(&mut self, header: frame::Header) {
+        self.last_id = header.sequence_id;
+        let [packed, stored] = &mut self.frames;
+        *(if header.is_stored() { stored } else { packed }) += 1;
     }
 
     /// Unpacks the next frame, or a part of a stored one, to the end of `inner`. Without a conversation the
@@ -95,7 +116,7 @@ impl Unpacker {
                     if let Some(conversation) = &mut conversation {
                         conversation.frame_received(self.side, header, inside_packet)?;
                     }
-                    self.last_id = header.sequence_id;
+                    self.count(header);
                     self.raw.consume(frame::HEADER_LEN);
                     self.reservation = None;
                     self.state = if header.is_stored() {
@@ -122,7 +143,7 @@ impl Unpacker {
                     inner.appending(len, &worker.spare).extend_from_slice(bytes);
                     self.raw.consume(len);
                     *left -= len;
-                    return Poll::Ready(Ok(Unpacked::Grew { body: None, worked_len: 0 }));
+                    return Poll::Ready(Ok(Unpacked::Grew { body: None, worked_len: 0, ns: 0 }));
                 }
                 State::PackedBody(header) => {
                     let header = *header;
@@ -137,12 +158,14 @@ impl Unpacker {
                         continue;
                     }
                     let room = inner.appending(header.plain_len, &worker.spare);
+                    let begun = Instant::now();
                     frame::decode(&mut worker.contexts.borrow_mut(), self.algorithm, header, body, room)
                         .map_err(Cause::Protocol)?;
+                    let ns = ns_since(begun);
                     let body = self.keeps_bodies.then(|| body.to_vec());
                     self.raw.consume(header.packed_len);
                     self.state = State::HeaderDue;
-                    return Poll::Ready(Ok(Unpacked::Grew { body, worked_len: header.plain_len }));
+                    return Poll::Ready(Ok(Unpacked::Grew { body, worked_len: header.plain_len, ns }));
                 }
                 State::Decoding(job) => {
                     let done = ready!(Pin::new(job).poll(cx));
@@ -150,7 +173,7 @@ impl Unpacker {
                     let decoded = done.map_err(|_| Cause::CodecThreadFailed)?.map_err(Cause::Protocol)?;
                     inner.append_owned(decoded.plain, &worker.spare);
                     let body = self.keeps_bodies.then_some(decoded.body);
-                    return Poll::Ready(Ok(Unpacked::Grew { body, worked_len: 0 }));
+                    return Poll::Ready(Ok(Unpacked::Grew { body, worked_len: 0, ns: decoded.ns }));
                 }
             }
         }

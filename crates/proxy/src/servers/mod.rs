@@ -98,6 +98,17 @@ impl Servers {
         self.checked().iter().filter_map(down).collect()
     }
 
+    /// Every server: its address, its sessions, and why it is down.
+    pub(crate) fn states(&self) -> Vec<(Address, usize, Option<String>)> {
+        let state = |server: &Arc<Server>| {
+            let health = server.health();
+            let is_down = self.is_checked && !health.is_up();
+            let down = is_down.then(|| health.reason().to_owned());
+            (server.address.clone(), server.sessions.load(Ordering::Relaxed), down)
+        };
+        self.list.iter().map(state).collect()
+    }
+
     /// The same as a text.
     pub(crate) fn reasons(&self) -> String {
         let down = self.down();

@@ -23,6 +23,10 @@ pub(crate) struct Carrier {
     ahead: Vec<u8>,
     /// Bytes of `ahead` that were read.
     start: usize,
+    /// Bytes that came from the socket, without what was there before.
+    pub(crate) received_len: u64,
+    /// Bytes that the socket took.
+    pub(crate) sent_len: u64,
 }
 
 impl Carrier {
@@ -33,7 +37,7 @@ impl Carrier {
 
     /// `received`: what the peer had sent already, the beginning of its TLS.
     pub(crate) const fn new(stream: Stream, received: Vec<u8>) -> Self {
-        Self { stream, ahead: received, start: 0 }
+        Self { stream, ahead: received, start: 0, received_len: 0, sent_len: 0 }
     }
 
     /// Reads as much as comes at once, fills `buffer` and keeps the rest.
@@ -42,6 +46,7 @@ impl Carrier {
             scratch.resize(AHEAD_LEN, 0);
             let mut read = ReadBuf::new(scratch);
             ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read))?;
+            self.received_len += read.filled().len() as u64;
             let (wanted, rest) = read.filled().split_at(read.filled().len().min(buffer.remaining()));
             buffer.put_slice(wanted);
             (self.ahead, self.start) = (rest.to_vec(), 0);
@@ -59,7 +64,10 @@ impl AsyncRead for Carrier {
         let this = self.get_mut();
         if this.start == this.ahead.len() {
             if buffer.remaining() >= AHEAD_LEN {
-                return Pin::new(&mut this.stream).poll_read(cx, buffer);
+                let before_len = buffer.filled().len();
+                ready!(Pin::new(&mut this.stream).poll_read(cx, buffer))?;
+                this.received_len += (buffer.filled().len() - before_len) as u64;
+                return Poll::Ready(Ok(()));
             }
             return this.poll_read_ahead(cx, buffer);
         }
@@ -77,7 +85,10 @@ impl AsyncRead for Carrier {
 
 impl AsyncWrite for Carrier {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().stream).poll_write(cx, bytes)
+        let this = self.get_mut();
+        let len = ready!(Pin::new(&mut this.stream).poll_write(cx, bytes))?;
+        this.sent_len += len as u64;
+        Poll::Ready(Ok(len))
     }
 
     fn poll_write_vectored(
@@ -85,7 +96,10 @@ impl AsyncWrite for Carrier {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().stream).poll_write_vectored(cx, slices)
+        let this = self.get_mut();
+        let len = ready!(Pin::new(&mut this.stream).poll_write_vectored(cx, slices))?;
+        this.sent_len += len as u64;
+        Poll::Ready(Ok(len))
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -16,6 +16,7 @@
 mod held_state;
 mod reply;
 mod semi_sync;
+mod status;
 #[cfg(test)]
 mod tests;
 
@@ -24,8 +25,10 @@ use std::collections::VecDeque;
 use held_state::{HeldState, statement_id};
 pub use reply::{Outcome, Reply};
 
-use crate::command::COM_QUIT;
+use crate::command::{COM_INIT_DB, COM_QUIT};
 use crate::limits::COMMANDS_IN_FLIGHT_MAX;
+use crate::response::ok;
+use crate::session_status::{SessionStatus, Watch};
 use crate::{Capabilities, Direction, Fault, Side, frame, packet};
 
 /// What both half-pipes of a relay know of the dialogue.
@@ -63,6 +66,13 @@ pub struct Conversation {
     commands_begun: u64,
     client_quits: bool,
     held: HeldState,
+    /// Tells the client of its own leg; `None` where that is switched off.
+    status: Option<Box<SessionStatus>>,
+    /// What the command that begins next was found to be.
+    read_watch: Option<Watch>,
+    /// The database that a COM_INIT_DB asks for, and the one that such a command has chosen.
+    asked_database: Option<Vec<u8>>,
+    chosen_database: Option<Vec<u8>>,
 }
 
 /// A sender's counters: the next packet and frame ids.
@@ -82,6 +92,8 @@ struct Command {
     /// Ids with which its reply starts on the client leg.
     reply_ids: Ids,
     reply_begun: bool,
+    /// It may ask for the session's status.
+    watch: Option<Box<Watch>>,
 }
 
 /// How a packet goes on.
@@ -119,12 +131,26 @@ impl Conversation {
             commands_begun: 0,
             client_quits: false,
             held: HeldState::default(),
+            status: None,
+            read_watch: None,
+            asked_database: None,
+            chosen_database: None,
         }
     }
 
     /// Commands whose reply is not complete.
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()
+    }
+
+    /// The database that a COM_INIT_DB has chosen since the last call: its first bytes, as many as a packet is peeked at.
+    pub const fn take_database(&mut self) -> Option<Vec<u8>> {
+        self.chosen_database.take()
+    }
+
+    /// Commands that have a reply, since the login.
+    pub const fn commands_begun(&self) -> u64 {
+        self.commands_begun
     }
 
     /// Whether the client must not be read until replies came.
@@ -290,6 +316,10 @@ impl Conversation {
             return;
         }
         self.held.command(peek);
+        let watch = self.watch_of(byte, statement_id(peek));
+        if byte == COM_INIT_DB {
+            self.asked_database = peek.get(1..).map(<[u8]>::to_vec);
+        }
         if let Some(reply) = Reply::to(byte) {
             self.commands_begun += 1;
             let number = self.commands_begun;
@@ -302,6 +332,7 @@ impl Conversation {
                 reply,
                 reply_ids,
                 reply_begun: false,
+                watch,
             });
         }
     }
@@ -354,6 +385,9 @@ impl Conversation {
             if let Some(oldest) = self.in_flight.front_mut() {
                 self.ack_wanted = oldest.reply == Reply::Stream && semi_sync::asks_for_ack(header, peek);
                 let due = oldest.reply;
+                if let (Some(watch), Some(status)) = (&mut oldest.watch, &mut self.status) {
+                    watch.begins(due, peek, self.agreed, status);
+                }
                 match oldest.reply.advance(self.agreed, header.payload_len, peek) {
                     Outcome::More => {}
                     Outcome::ClientTurn => {
@@ -363,6 +397,12 @@ impl Conversation {
                     Outcome::Done => {
                         let deprecate_eof = self.agreed.contains(Capabilities::DEPRECATE_EOF);
                         self.held.reply_ended(oldest.byte, oldest.statement, due, peek, deprecate_eof);
+                        if oldest.byte == COM_INIT_DB && peek.first() == Some(&ok::HEADER) {
+                            self.chosen_database = self.asked_database.take();
+                        }
+                        if let (Some(watch), Some(status)) = (&mut oldest.watch, &mut self.status) {
+                            watch.ended(due, peek, status);
+                        }
                         self.in_flight.pop_front();
                         // A file that was asked for still comes, even behind an early error; nothing else does.
                         self.client_turn_begins &= self.file_open;

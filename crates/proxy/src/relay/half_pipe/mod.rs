@@ -10,9 +10,10 @@
 //! Invariants: nothing is read while something waits to be written, so a slow reader holds back its writer;
 //! an idle half-pipe holds no buffer; no more than about a millisecond of codec work between two pauses.
 //! Not here: frames' contents (`unpacker`, `packer`), both directions together (`super`), packets that the proxy
-//! itself reads or makes (`own_packets`).
+//! itself reads or makes (`own_packets`), rows of the session's status (`session_status`).
 
 mod own_packets;
+mod session_status;
 
 use std::task::{Context, Poll, ready};
 
@@ -25,6 +26,7 @@ use super::packer::{Inner, Packer, Pass};
 use super::unpacker::{Unpacked, Unpacker};
 use crate::buffer::{BUFFER_LEN, Buffer};
 use crate::leg::Leg;
+use crate::meter::Decision;
 use crate::worker::Worker;
 use crate::{Cause, Phase, SessionError, Traffic};
 
@@ -95,6 +97,11 @@ impl HalfPipe {
             Some(packer) => packer.is_inside_frame(),
             None => self.scanner.is_inside_packet(),
         }
+    }
+
+    /// Why the last frame went as it did, where that is chosen.
+    pub(super) fn decision(&self) -> Option<Decision> {
+        self.packer.as_ref()?.paced.as_ref()?.decision()
     }
 
     /// Moves bytes until the source or the destination blocks.
@@ -229,6 +236,9 @@ impl HalfPipe {
                 }
                 continue;
             }
+            if conversation.may_read(self.direction) && !self.read_packet(conversation) {
+                return self.pass_whole_frame(conversation, worker);
+            }
             let scanned_len = self.scanned_len;
             let rest = self.inner.bytes.waiting_mut().get_mut(scanned_len..).unwrap_or_default();
             if self.direction == Direction::ToServer
@@ -306,7 +316,8 @@ impl HalfPipe {
         }
         match ready!(step).map_err(|cause| self.failed(cause))? {
             Unpacked::NeedMore => Poll::Ready(Ok(false)),
-            Unpacked::Grew { body, worked_len } => {
+            Unpacked::Grew { body, worked_len, ns } => {
+                self.inner.traffic.unpack_ns += ns;
                 self.inner.worked_len += worked_len;
                 self.inner.traffic.plain_len += (self.inner.bytes.len() - before_len) as u64;
                 if let Some(packer) = &mut self.packer {
@@ -389,8 +400,10 @@ impl HalfPipe {
     }
 
     /// What was carried; the legs' own lengths are not in it.
-    pub(super) const fn traffic(&self) -> Traffic {
-        self.inner.traffic
+    pub(super) fn traffic(&self) -> Traffic {
+        let [source_frames_packed, source_frames_stored] =
+            self.unpacker.as_ref().map_or([0; 2], |unpacker| unpacker.frames);
+        Traffic { source_frames_packed, source_frames_stored, ..self.inner.traffic }
     }
 
     pub(super) const fn source_ended(&self) -> bool {

@@ -13,6 +13,7 @@ mod ends;
 mod local_infile;
 mod mariadb;
 mod negotiation;
+mod session_status;
 mod statements;
 
 /// The shared server with database `flows`.

@@ -4,6 +4,7 @@
 
 mod authentication;
 mod client;
+mod counters;
 mod drivers;
 mod dumps;
 mod flows;

@@ -1,11 +1,12 @@
 //! What the conversation promises, case by case: where replies end (`replies`), which ids packets and frames get
-//! (`ids`), and which packets may share a frame (`turns`).
+//! (`ids`), which packets may share a frame (`turns`), and those that are exchanged (`status`).
 //!
 //! Packets marked "read from" are what that server sent to a raw client.
 //! Not here: bytes and their cuts (`scanner`, crate `proxy`).
 
 mod ids;
 mod replies;
+mod status;
 mod turns;
 
 use super::*;

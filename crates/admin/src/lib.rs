@@ -1,0 +1,36 @@
+//! A running proxy for those who operate it: SQL over live tables, metrics, JSON.
+//!
+//! ```text
+//! proxy::Live ──▶ tables ──▶ sql_port: any MySQL client
+//!                    └─────▶ http_port: JSON; metrics: Prometheus
+//! ```
+//! Invariants: nothing here can read what passes through the proxy, which offers numbers and names only; nobody gets an
+//! answer without the credentials; a reader holds up no session.
+//!
+//! Not here: counting (crate `proxy`), the MySQL protocol and SQL (crate `mysqlite`).
+
+#![deny(missing_docs)]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::cast_possible_truncation))]
+
+mod admin;
+mod columns;
+mod credentials;
+mod fault;
+mod flow;
+mod http_port;
+mod metrics;
+mod savings;
+mod settings;
+mod sql_port;
+mod tables;
+mod totals;
+
+pub use admin::{Admin, Setup};
+pub use credentials::Credentials;
+pub use fault::Fault;
+pub use flow::Flow;
+pub use http_port::HttpPort;
+pub use savings::Prices;
+pub use sql_port::SqlPort;
+pub use tables::Tables;
+pub use totals::{Minute, Totals};

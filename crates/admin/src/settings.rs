@@ -1,0 +1,83 @@
+//! The settings of listeners by name: how they are shown, and those that SET changes.
+//!
+//! Names are MySQL's own where it has one, and the options' with underscores otherwise.
+//! Not here: what they do (crate `proxy`).
+
+use codec::{Algorithm, AlgorithmSet, ZlibLevel, ZstdLevel};
+use proxy::{Change, ListenerConfig};
+
+/// A setting's name, its value, and whether SET changes it.
+pub(crate) type Setting = (&'static str, Option<String>, bool);
+
+/// The settings of a listener.
+pub(crate) fn all(config: &ListenerConfig) -> Vec<Setting> {
+    let list = |algorithms: &[Algorithm]| algorithms.iter().map(|it| it.name()).collect::<Vec<_>>().join(",");
+    let seconds = |limit: std::time::Duration| Some(limit.as_secs().to_string());
+    vec![
+        ("compression_algorithms", Some(list(&config.server_algorithms)), false),
+        ("connect_timeout", seconds(config.connect_timeout), false),
+        ("idle_timeout", config.idle_timeout.and_then(seconds), false),
+        ("intercept_session_status", Some(on_off(config.intercept_session_status)), true),
+        ("login_timeout", seconds(config.login_timeout), false),
+        ("net_read_timeout", seconds(config.net_read_timeout), false),
+        ("protocol_compression_algorithms", Some(config.permitted.to_string()), true),
+        ("ssl_mode", Some(config.server_tls.mode().name().to_owned()), false),
+        ("tcp_user_timeout", seconds(config.tcp_user_timeout), false),
+        ("tls", Some(config.tls.as_ref().map_or("off", |tls| tls.mode.name()).to_owned()), false),
+        ("zlib_compression_level", Some(config.zlib_level.to_string()), true),
+        ("zstd_compression_level", Some(config.zstd_level.to_string()), true),
+        ("zstd_compression_level_max", Some(config.zstd_level_max.to_string()), true),
+    ]
+}
+
+/// What SET of a setting asks for; `None` if it isn't one of these.
+///
+/// Errors: what is wrong with the value.
+pub(crate) fn change(name: &str, value: &str) -> Option<Result<Change, String>> {
+    let zstd = || value.parse::<ZstdLevel>().map_err(|error| error.to_string());
+    Some(match name.to_ascii_lowercase().as_str() {
+        "intercept_session_status" => switch(value).map(Change::InterceptSessionStatus),
+        "protocol_compression_algorithms" => algorithms(value).map(Change::Permitted),
+        "zlib_compression_level" => {
+            value.parse::<ZlibLevel>().map(Change::ZlibLevel).map_err(|error| error.to_string())
+        }
+        "zstd_compression_level" => zstd().map(Change::ZstdLevel),
+        "zstd_compression_level_max" => zstd().map(Change::ZstdLevelMax),
+        _ => return None,
+    })
+}
+
+fn algorithms(value: &str) -> Result<AlgorithmSet, String> {
+    let parsed: Result<Vec<Algorithm>, _> = value.split(',').map(|name| name.trim().parse()).collect();
+    parsed.map(|list| AlgorithmSet::of(&list)).map_err(|error| error.to_string())
+}
+
+fn switch(value: &str) -> Result<bool, String> {
+    match value.to_ascii_lowercase().as_str() {
+        "1" | "on" | "true" => Ok(true),
+        "0" | "off" | "false" => Ok(false),
+        _ => Err("neither ON nor OFF".to_owned()),
+    }
+}
+
+fn on_off(on: bool) -> String {
+    if on { "ON" } else { "OFF" }.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exactly_the_dynamic_settings_can_be_set() {
+        let config = ListenerConfig::new("127.0.0.1:1".parse().unwrap(), "127.0.0.1:2".parse().unwrap());
+        for (name, value, is_dynamic) in all(&config) {
+            let changed = change(name, value.as_deref().unwrap_or_default());
+            assert_eq!(changed.is_some(), is_dynamic, "{name}");
+            assert!(changed.is_none_or(|changed| changed.is_ok()), "{name} does not take its own value");
+        }
+        assert!(change("protocol_compression_algorithms", "zlib,lz4").unwrap().is_err());
+        assert!(change("ZSTD_COMPRESSION_LEVEL", "23").unwrap().is_err());
+        assert!(change("no_such", "1").is_none());
+    }
+}

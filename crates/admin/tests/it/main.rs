@@ -1,0 +1,10 @@
+//! The admin port as operators see it: real clients, a real server behind the proxy.
+//!
+//! Not here: single tables (beside the code).
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod http;
+mod many;
+mod sql;
+mod stage;

@@ -1,0 +1,283 @@
+//! What a session counts while it runs, where others can read it.
+//!
+//! ```text
+//! session (plain integers) --publish, when it waits--> Meter (relaxed stores, one writer) <--read-- anybody
+//! ```
+//! Invariants: only the session's own worker stores, and it neither locks nor reads-and-writes on the way of a byte; a
+//! reader sees each number whole, and numbers of the same moment only when the session rests.
+//! Not here: sums (`registry`), what is done with the numbers (crate `admin`).
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::{Duration, Instant, SystemTime};
+
+use codec::Algorithm;
+use tokio::sync::Notify;
+
+use crate::counters::Traffic;
+use crate::{Address, Phase};
+
+/// Bytes of one leg since it was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LegLens {
+    /// Received, without those that TLS adds.
+    pub received_len: u64,
+    /// Sent, without those that TLS adds.
+    pub sent_len: u64,
+    /// Received by the socket: as its own `tcpi_bytes_received`, less the one of a FIN.
+    pub socket_received_len: u64,
+    /// Sent by the socket: as its own `tcpi_bytes_acked` once all is acknowledged, less the one of a FIN, and of a SYN on
+    /// the server leg.
+    pub socket_sent_len: u64,
+}
+
+/// How a leg is set up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LegTerms {
+    /// The algorithm of both its directions.
+    pub algorithm: Algorithm,
+    /// What the login agreed on: the zstd level; 6 for zlib, where MySQL has no choice; 0 for none.
+    pub level_negotiated: u8,
+    /// What the proxy packs with: zstd's counting or libdeflate's; 0 for none.
+    pub level: u8,
+    /// TLS version, empty without TLS.
+    pub tls: &'static str,
+}
+
+/// Why the last frame of a direction went as it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decision {
+    /// What was done.
+    pub choice: &'static str,
+    /// Why.
+    pub reason: &'static str,
+}
+
+/// What is known of a session since its login.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedIn {
+    /// The client's own address, `unix` for a socket.
+    pub client: String,
+    /// The server's address.
+    pub server: String,
+    /// The server's id of the connection.
+    pub connection_id: u32,
+    /// Account name.
+    pub user: String,
+    /// The database of the login, or of a later COM_INIT_DB.
+    pub database: Option<String>,
+    /// The client leg's terms.
+    pub client_leg: LegTerms,
+    /// The server leg's terms.
+    pub server_leg: LegTerms,
+}
+
+/// A session at one moment.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    /// wirepress's own id.
+    pub id: u64,
+    /// The listener that it came by.
+    pub listener: Address,
+    /// When it was accepted.
+    pub begun: SystemTime,
+    /// For how long it has run.
+    pub age: Duration,
+    /// `None` before the server's OK.
+    pub logged_in: Option<LoggedIn>,
+    /// The command byte whose reply is due, if any.
+    pub command: Option<u8>,
+    /// How long it has been so.
+    pub command_age: Duration,
+    /// Commands so far.
+    pub commands: u64,
+    /// To the server, to the client.
+    pub traffic: [Traffic; 2],
+    /// The client's, the server's.
+    pub legs: [LegLens; 2],
+    /// To the server, to the client: `None` where nothing has decided anything.
+    pub decisions: [Option<Decision>; 2],
+}
+
+/// The counters of one session.
+pub(crate) struct Meter {
+    pub(crate) id: u64,
+    listener: Address,
+    begun: SystemTime,
+    begun_at: Instant,
+    logged_in: Mutex<Option<LoggedIn>>,
+    traffic: [[AtomicU64; Traffic::FIELDS]; 2],
+    legs: [[AtomicU64; 4]; 2],
+    command: AtomicU8,
+    commands: AtomicU64,
+    /// Milliseconds behind `begun_at`.
+    command_since_ms: AtomicU64,
+    decisions: Mutex<[Option<Decision>; 2]>,
+    killed: AtomicBool,
+    kill: Notify,
+}
+
+impl Meter {
+    pub(crate) fn new(id: u64, listener: Address) -> Self {
+        Self {
+            id,
+            listener,
+            begun: SystemTime::now(),
+            begun_at: Instant::now(),
+            logged_in: Mutex::default(),
+            traffic: Default::default(),
+            legs: Default::default(),
+            command: AtomicU8::new(NO_COMMAND),
+            commands: AtomicU64::new(0),
+            command_since_ms: AtomicU64::new(0),
+            decisions: Mutex::default(),
+            killed: AtomicBool::new(false),
+            kill: Notify::new(),
+        }
+    }
+
+    /// The server said OK.
+    pub(crate) fn log_in(&self, facts: LoggedIn) {
+        *held(&self.logged_in) = Some(facts);
+        self.command_since_ms.store(self.age_ms(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn use_database(&self, name: String) {
+        if let Some(facts) = held(&self.logged_in).as_mut() {
+            facts.database = Some(name);
+        }
+    }
+
+    /// Stores the session's numbers.
+    pub(crate) fn publish(&self, traffic: &[Traffic; 2], legs: &[LegLens; 2]) {
+        for (cells, traffic) in self.traffic.iter().zip(traffic) {
+            store(cells, &traffic.fields());
+        }
+        for (cells, lens) in self.legs.iter().zip(legs) {
+            let LegLens { received_len, sent_len, socket_received_len, socket_sent_len } = *lens;
+            store(cells, &[received_len, sent_len, socket_received_len, socket_sent_len]);
+        }
+    }
+
+    /// Which command's reply is due, and how many commands there were.
+    pub(crate) fn publish_command(&self, command: Option<u8>, commands: u64) {
+        let byte = command.unwrap_or(NO_COMMAND);
+        if self.command.load(Ordering::Relaxed) != byte || self.commands.load(Ordering::Relaxed) != commands {
+            self.command.store(byte, Ordering::Relaxed);
+            self.commands.store(commands, Ordering::Relaxed);
+            self.command_since_ms.store(self.age_ms(), Ordering::Relaxed);
+        }
+    }
+
+    /// Why the last frames went as they did, to the server and to the client.
+    pub(crate) fn publish_decisions(&self, decisions: [Option<Decision>; 2]) {
+        *held(&self.decisions) = decisions;
+    }
+
+    /// Ends the session.
+    pub(crate) fn kill(&self) {
+        self.killed.store(true, Ordering::Release);
+        self.kill.notify_one();
+    }
+
+    /// Runs `work` until it is done, or `None` when the session is killed first.
+    ///
+    /// Cost: one atomic load per poll; the notification is subscribed to only once.
+    pub(crate) async fn unless_killed<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = std::pin::pin!(work);
+        let mut notified = std::pin::pin!(self.kill.notified());
+        let mut is_subscribed = false;
+        std::future::poll_fn(|cx| {
+            if !std::mem::replace(&mut is_subscribed, true) && notified.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(None);
+            }
+            if self.killed.load(Ordering::Acquire) {
+                return Poll::Ready(None);
+            }
+            work.as_mut().poll(cx).map(Some)
+        })
+        .await
+    }
+
+    /// Terms of both legs since the login.
+    pub(crate) fn algorithms(&self) -> Option<[Algorithm; 2]> {
+        held(&self.logged_in).as_ref().map(|facts| [facts.client_leg.algorithm, facts.server_leg.algorithm])
+    }
+
+    pub(crate) const fn listener(&self) -> &Address {
+        &self.listener
+    }
+
+    pub(crate) fn traffic(&self) -> [Traffic; 2] {
+        self.traffic.each_ref().map(|cells| Traffic::of_fields(cells.each_ref().map(load)))
+    }
+
+    pub(crate) fn legs(&self) -> [LegLens; 2] {
+        self.legs.each_ref().map(|cells| {
+            let [received_len, sent_len, socket_received_len, socket_sent_len] = cells.each_ref().map(load);
+            LegLens { received_len, sent_len, socket_received_len, socket_sent_len }
+        })
+    }
+
+    /// The session as it is now.
+    pub(crate) fn read(&self) -> Connection {
+        let age = self.begun_at.elapsed();
+        let command = self.command.load(Ordering::Relaxed);
+        let since = Duration::from_millis(self.command_since_ms.load(Ordering::Relaxed));
+        Connection {
+            id: self.id,
+            listener: self.listener.clone(),
+            begun: self.begun,
+            age,
+            logged_in: held(&self.logged_in).clone(),
+            command: (command != NO_COMMAND).then_some(command),
+            command_age: age.saturating_sub(since),
+            commands: self.commands.load(Ordering::Relaxed),
+            traffic: self.traffic(),
+            legs: self.legs(),
+            decisions: *held(&self.decisions),
+        }
+    }
+
+    fn age_ms(&self) -> u64 {
+        u64::try_from(self.begun_at.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Connection {
+    /// What a process list calls its command.
+    pub const fn command_name(&self) -> &'static str {
+        match (&self.logged_in, self.command) {
+            (None, _) => "Connect",
+            (_, None) => "Sleep",
+            (_, Some(byte)) => wire::command::name(byte),
+        }
+    }
+
+    /// What it waits for.
+    pub const fn state(&self) -> &'static str {
+        match (&self.logged_in, self.command) {
+            (None, _) => Phase::Login.name(),
+            (_, None) => "",
+            (_, Some(_)) => "waiting for the server",
+        }
+    }
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn store(cells: &[AtomicU64], values: &[u64]) {
+    for (cell, value) in cells.iter().zip(values) {
+        cell.store(*value, Ordering::Relaxed);
+    }
+}
+
+fn load(cell: &AtomicU64) -> u64 {
+    cell.load(Ordering::Relaxed)
+}
+
+/// No command's byte.
+const NO_COMMAND: u8 = 0xff;
