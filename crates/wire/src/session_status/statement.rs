@@ -27,6 +27,8 @@ pub(super) enum Statement {
 /// A question for the session's status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Query {
+    /// A SHOW, whose result can be nothing else.
+    pub(super) is_show: bool,
     /// Rows that it asks for; `None` where that can't be told.
     pub(super) filter: Option<Filter>,
 }
@@ -93,7 +95,7 @@ fn statement(tokens: &[Token<'_>]) -> Option<Statement> {
     }
     let reads = is_any(first, &["select", "with", "table"]);
     if reads && tokens.iter().any(|token| token.names(TABLE)) {
-        return Some(Statement::Status(Query { filter: selected(tokens) }));
+        return Some(Statement::Status(Query { is_show: false, filter: selected(tokens) }));
     }
     Some(Statement::Other)
 }
@@ -114,7 +116,7 @@ fn show(tokens: &[Token<'_>]) -> Option<Query> {
         [word, condition @ ..] if word.is("where") => ended(condition),
         _ => None,
     };
-    Some(Query { filter })
+    Some(Query { is_show: true, filter })
 }
 
 /// The rows that a SELECT of the simple form asks for.
@@ -239,14 +241,14 @@ mod tests {
             "table performance_schema.session_status",
             "show status where variable_name like concat('a')",
         ] {
-            assert_eq!(one(text), Some(Query { filter: None }), "{text}");
+            assert_eq!(one(text).map(|query| query.filter), Some(None), "{text}");
         }
     }
 
     #[test]
     fn statements_of_a_command_are_counted_as_long_as_that_can_be_done() {
         use Statement::{Call, Other, Status};
-        let all = Status(Query { filter: Some(Filter::All) });
+        let all = Status(Query { is_show: true, filter: Some(Filter::All) });
         for (text, expected) in [
             ("select 1; show status; do 1;", vec![Other, all.clone(), Other, Other]),
             ("call p(';'); show status", vec![Call, all.clone()]),

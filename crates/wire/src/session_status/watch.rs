@@ -99,7 +99,7 @@ impl Watch {
                     && is_result
                     && count <= COLUMNS_MAX
                 {
-                    self.rows = Some(StatusRows::new(Shape::new(), query.filter, false));
+                    self.rows = Some(StatusRows::new(Shape::new(), query, false));
                 }
             }
             Command::Execute(id) if is_result && count <= COLUMNS_MAX => {
@@ -110,7 +110,7 @@ impl Watch {
                 // The count, and 0: the definitions are those that are known already.
                 let spared = agreed.contains(Capabilities::MARIADB_CACHE_METADATA) && peek.get(1) == Some(&0);
                 let shape = if spared { prepared.shape.clone() } else { Shape::new() };
-                self.rows = Some(StatusRows::new(shape, prepared.query.filter.clone(), true));
+                self.rows = Some(StatusRows::new(shape, prepared.query.clone(), true));
             }
             _ => {}
         }
@@ -155,7 +155,7 @@ impl Watch {
             Reply::Prepared { .. } => self.definition_of_prepared(payload, agreed, all),
             Reply::Definitions { .. } => {
                 if let Some(rows) = &mut self.rows {
-                    rows.shape.define(payload, agreed);
+                    rows.define(payload, agreed);
                 }
                 Verdict::Pass
             }
@@ -189,7 +189,7 @@ impl Watch {
         } else if *parameters > 0 {
             *parameters -= 1;
         } else if let Some(prepared) = all.prepared.get_mut(id) {
-            prepared.shape.define(payload, agreed);
+            prepared.shape.define(payload, prepared.query.is_show, agreed);
             *columns = columns.saturating_sub(1);
         }
         Verdict::Pass

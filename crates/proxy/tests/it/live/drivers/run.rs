@@ -1,7 +1,8 @@
 //! One run of one driver's scenario, and the verdict on two: through the proxy and directly.
 //!
 //! Invariants: through the proxy a cell is what it says. Its listener refuses clients without TLS, or without
-//! compression, if the cell has them, and the session's own status tells of the server leg.
+//! compression, if the cell has them; the session's own status tells of the client leg's compression and of the server
+//! leg's TLS, and the proxy itself of the server leg's compression.
 //!
 //! Not here: which cells are run.
 
@@ -123,8 +124,13 @@ pub(crate) fn through_proxy(
 ) -> Transcript {
     let proxy = target.proxy(setting, server_leg);
     let mut transcript = transcript(driver, target, setting, proxy.address());
-    let compresses = server_leg.first() != Some(&Algorithm::Uncompressed);
-    check_session(&mut transcript, Setting { compresses, ..setting });
+    check_session(&mut transcript, setting);
+    let wished = server_leg.first().map_or("", |algorithm| algorithm.name());
+    if let Some((_, _, is)) = proxy.live().sums().keys().find(|(_, _, server)| *server != wished)
+        && transcript.complaint.is_none()
+    {
+        transcript.complaint = Some(format!("the server leg has {is} instead of {wished}"));
+    }
     if let Some(complaint) = &mut transcript.complaint {
         complaint.push_str(&format!("; the proxy's faults: {:?}", proxy.counters().faults()));
     }
@@ -251,7 +257,7 @@ fn introduce(server: &RealServer, account: &str) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// `session COMPRESSION TLS_VERSION`, as the server sees it, must be as the leg in front of it was set.
+/// `session COMPRESSION TLS_VERSION`, as the driver is told, must be as the legs were set.
 fn check_session(transcript: &mut Transcript, wanted: Setting) {
     if transcript.complaint.is_some() {
         return;
@@ -263,7 +269,8 @@ fn check_session(transcript: &mut Transcript, wanted: Setting) {
         tls: words.get(1).is_some_and(|version| version.starts_with("TLS")),
     };
     if is != wanted {
-        transcript.complaint = Some(format!("the server's leg is {is} ({line:?}) instead of {wanted}"));
+        transcript.complaint =
+            Some(format!("the session's status tells {is} ({line:?}) instead of {wanted}"));
     }
 }
 
