@@ -214,7 +214,7 @@ fn describe_listener(listener: &ListenerConfig) {
             },
         );
     }
-    if tls == "off" && matches!(listener.listen, Address::Tcp { .. }) {
+    if tls == "off" && !listener.is_pair && matches!(listener.listen, Address::Tcp { .. }) {
         tracing::warn!(
             "{}: no certificate is given, so TLS is taken out of the server's greeting. Clients of MySQL 8 and 9 may \
              need --get-server-public-key (drivers: allowPublicKeyRetrieval) on their first login",
@@ -256,6 +256,7 @@ fn activated_sockets(config: &Config) -> anyhow::Result<Vec<Inherited>> {
         let socket: Option<OwnedFd> = match &listener.listen {
             Address::Tcp { .. } => from_systemd.take_tcp_listener(index)?.map(OwnedFd::from),
             Address::Unix(_) => from_systemd.take_unix_listener(index)?.map(OwnedFd::from),
+            Address::Pair(_) => None,
         };
         let address = listener.listen.clone();
         sockets.extend(socket.map(|socket| Inherited { address, socket, is_ours: false }));

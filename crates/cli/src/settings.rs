@@ -54,7 +54,12 @@ pub(crate) struct ListenerSettings {
     #[arg(long, value_name = "ADDR")]
     #[serde(deserialize_with = "parsed")]
     pub(crate) listen: Option<Address>,
+    /// Instead of --listen: where another wirepress connects, which names this one by --server wirepress://host:port.
+    #[arg(long, value_name = "ADDR", conflicts_with = "listen")]
+    #[serde(deserialize_with = "parsed")]
+    pub(crate) pair_listen: Option<Address>,
     /// The MySQL or MariaDB server, or several that hold the same data; a name is looked up anew for each connection.
+    /// wirepress://host:port is the --pair-listen of another wirepress, the other half of a pair.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(deserialize_with = "list")]
     pub(crate) server: Option<Vec<Address>>,
@@ -88,6 +93,18 @@ pub(crate) struct ListenerSettings {
     /// it in the connection attributes _client_ip and _client_port.
     #[arg(long, value_name = "VERSION", value_enum)]
     pub(crate) send_proxy: Option<SendProxyWish>,
+
+    /// A file whose first line, of 32 characters at least, is the same at both ends of a pair: each proves that it knows
+    /// it, over TLS. Without it, or certificates, a pair stays on one host.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pair_key: Option<PathBuf>,
+    /// Connections to the other half that each worker keeps ready, so that a session needs no handshake across the link
+    /// [default: 2].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=1000))]
+    pub(crate) pair_warm_connections: Option<u16>,
+    /// Seconds of silence after which a session of a pair gives its compression history back [default: 10].
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) pair_history_timeout: Option<u64>,
 
     /// What clients may use; without 'uncompressed' a client that can't compress is refused
     /// [default: zstd,zlib,uncompressed].
@@ -298,7 +315,7 @@ impl ListenerSettings {
             ($($field:ident),* $(,)?) => { Self { $($field: over.$field.or(self.$field)),* } };
         }
         either! {
-            listen, server, routing_strategy, health_check_interval, health_check_timeout, monitor_user,
+            listen, pair_listen, pair_key, pair_warm_connections, pair_history_timeout, server, routing_strategy, health_check_interval, health_check_timeout, monitor_user,
             monitor_password_file, connect_timeout, proxy_protocol_from, send_proxy, protocol_compression_algorithms, compression_algorithms, zstd_compression_level,
             zstd_compression_level_max, zlib_compression_level, policy, tls, tls_cert, tls_key, tls_self_signed,
             tls_client_ca, ssl_mode, ssl_ca, ssl_cert, ssl_key, ssl_fp, login_timeout, net_read_timeout, idle_timeout, tcp_user_timeout,
@@ -308,11 +325,31 @@ impl ListenerSettings {
     /// The listener's configuration. Makes a self-signed certificate if one is asked for.
     pub(crate) fn config(self) -> anyhow::Result<ListenerConfig> {
         let tls = self.listener_tls()?;
-        let listen = self.listen.context("--listen is missing: where clients connect")?;
+        let (listen, is_pair) = match (self.listen, self.pair_listen) {
+            (Some(listen), None) => (listen, false),
+            (None, Some(listen)) => (listen, true),
+            (Some(_), Some(_)) => bail!("listen and pair-listen are two listeners: give one of them here"),
+            (None, None) => {
+                bail!("--listen is missing: where clients connect (or --pair-listen: where a pair does)")
+            }
+        };
+        if matches!(listen, Address::Pair(_)) {
+            bail!(
+                "wirepress:// stands before a pair's address in --server; to listen for a pair give --pair-listen"
+            );
+        }
         let servers = self.server.context("--server is missing: the MySQL or MariaDB server")?;
         let first = servers.first().context("--server is empty: name the MySQL or MariaDB server")?.clone();
         let mut config = ListenerConfig::new(listen, first);
         config.servers = servers;
+        config.is_pair = is_pair;
+        config.pair.key = self.pair_key;
+        if let Some(count) = self.pair_warm_connections {
+            config.pair.warm_connections = count.into();
+        }
+        if let Some(limit) = self.pair_history_timeout {
+            config.pair.history_timeout = Duration::from_secs(limit);
+        }
         config.routing_strategy = match self.routing_strategy {
             Some(StrategyWish::LeastConnections) => RoutingStrategy::LeastConnections,
             Some(StrategyWish::FirstAvailable) | None => RoutingStrategy::FirstAvailable,

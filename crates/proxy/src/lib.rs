@@ -28,6 +28,7 @@ mod links;
 mod listener;
 mod lookups;
 mod networks;
+mod pair;
 mod proxy;
 mod relay;
 mod route;
@@ -39,13 +40,15 @@ mod worker;
 
 pub use address::{Address, BadAddress};
 pub use config::{
-    Config, HealthCheck, ListenerConfig, Monitor, Policy, RoutingStrategy, SendProxy, raise_open_files_limit,
+    Config, HealthCheck, ListenerConfig, Monitor, PairConfig, Policy, RoutingStrategy, SendProxy,
+    raise_open_files_limit,
 };
 pub use counters::{Counters, FaultLabels, Traffic};
 pub use error::{Cause, Phase, SessionError};
 pub use handover::{Handover, Inheritance};
 pub use listener::Inherited;
 pub use networks::{BadNetwork, Network};
+pub use pair::PairError;
 pub use proxy::{Proxy, ReloadError, StartError, check};
 pub use route::FileError;
 pub use tls::{

@@ -10,16 +10,29 @@ use crate::leg::Leg;
 use crate::relay::{End, Relay};
 use crate::route::Route;
 use crate::worker::{Accepted, AcceptedSocket, Worker};
-use crate::{Cause, Phase, SessionError, Traffic};
+use crate::{Cause, Phase, SessionError, Traffic, pair};
 
 /// Serves one client.
 pub(crate) async fn serve(accepted: Accepted, worker: &Worker) {
-    let begun = Instant::now();
-    let counters = &worker.shared.counters;
-    let open = counters.session_opened();
     let Accepted { socket, route, permit: _permit } = accepted;
+    let counters = &worker.shared.counters;
+    let mut client = client_leg(socket);
+    if let Some(pair) = route.pair.as_ref().filter(|_| route.config.is_pair)
+        && let Ok((leg, address)) = client
+    {
+        client = match pair::accept(leg, address, pair, &worker.shared.ending).await {
+            Ok(Some(begun)) => Ok(begun),
+            Ok(None) => return,
+            Err(error) => {
+                tracing::warn!(peer = %address, cause = error.cause.name(), "no pair: {error}");
+                return counters.fault(&error);
+            }
+        };
+    }
+    let begun = Instant::now();
+    let open = counters.session_opened();
     let mut session = Session::default();
-    let ended = match client_leg(socket) {
+    let ended = match client {
         Ok((leg, address)) => session.converse(leg, address, &route, worker).await,
         Err(error) => Err(lost(error)),
     };
@@ -65,7 +78,7 @@ impl Session {
         let ending = &worker.shared.ending;
         self.client = address.to_string();
         let mut handshake = Handshake::new(client, address, &route.config);
-        let connected = ending.unless_stopped(handshake.run(route, &worker.shared)).await;
+        let connected = ending.unless_stopped(handshake.run(route, worker)).await;
         self.client = handshake.client_address.to_string();
         let _address_permit = handshake.address_permit.take();
         let chosen = handshake.chosen.take();
@@ -88,8 +101,8 @@ impl Session {
         };
         let Some(legs) = legs else { return Ok(()) };
         self.connection_id = legs.thread_id;
-        self.client_algorithm = legs.client.algorithm.name();
-        self.server_algorithm = legs.server.algorithm.name();
+        self.client_algorithm = legs.client.leg.pair_codec().unwrap_or_else(|| legs.client.algorithm.name());
+        self.server_algorithm = legs.server.leg.pair_codec().unwrap_or_else(|| legs.server.algorithm.name());
         self.client_tls = legs.client.leg.tls_version();
         self.server_tls = legs.server.leg.tls_version();
         let mut relay = Relay::new(legs, route, worker);

@@ -34,7 +34,7 @@ pub struct Hello {
 }
 
 /// Codecs with history, by bits of their frame kinds. Bits that nobody here knows are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CodecSet(pub u32);
 
 /// What both ends know.
@@ -67,22 +67,22 @@ impl CodecSet {
 impl Hello {
     /// The fields of `body`.
     pub fn parse(body: &[u8]) -> Result<Self, Fault> {
-        let malformed = Fault::Malformed("HELLO of a pair");
+        let malformed = || Fault::Malformed("HELLO of a pair");
         let (mut versions, mut codecs, mut proof, mut program) = (None, CodecSet(0), None, String::new());
         let mut rest = body;
         while let Some((&[tag, low, high], behind)) = rest.split_first_chunk() {
             let len = usize::from(u16::from_le_bytes([low, high]));
-            let (value, behind) = behind.split_at_checked(len).ok_or(malformed.clone())?;
+            let (value, behind) = behind.split_at_checked(len).ok_or_else(malformed)?;
             rest = behind;
             match tag {
                 VERSIONS => {
-                    let &[lowest, highest] = value.first_chunk().ok_or(malformed.clone())?;
+                    let &[lowest, highest] = value.first_chunk().ok_or_else(malformed)?;
                     versions = Some((lowest, highest));
                 }
                 CODECS => {
-                    codecs = CodecSet(u32::from_le_bytes(*value.first_chunk().ok_or(malformed.clone())?));
+                    codecs = CodecSet(u32::from_le_bytes(*value.first_chunk().ok_or_else(malformed)?));
                 }
-                PROOF => proof = Some(value.try_into().map_err(|_| malformed.clone())?),
+                PROOF => proof = Some(value.try_into().map_err(|_| malformed())?),
                 PROGRAM => {
                     let value = value.get(..PROGRAM_LEN_MAX).unwrap_or(value);
                     program = String::from_utf8_lossy(value).into_owned();
@@ -92,7 +92,7 @@ impl Hello {
         }
         match versions {
             Some(versions) if rest.is_empty() => Ok(Self { versions, codecs, proof, program }),
-            _ => Err(malformed),
+            _ => Err(malformed()),
         }
     }
 

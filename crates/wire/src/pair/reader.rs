@@ -37,12 +37,6 @@ pub struct Reader {
     ended: bool,
 }
 
-impl Default for CodecSet {
-    fn default() -> Self {
-        Self(0)
-    }
-}
-
 impl Reader {
     /// Frames of these codecs may come from now on.
     pub const fn agree(&mut self, codecs: CodecSet) {

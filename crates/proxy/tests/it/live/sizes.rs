@@ -116,7 +116,7 @@ fn payloads_are_the_same(kind: Kind, content: Content, pairs: &[(Algorithm, Algo
     let mut routes: Vec<_> = pairs
         .iter()
         .map(|&(client, server_algorithm, sizes)| {
-            let legs = Legs { client, server: server_algorithm };
+            let legs = Legs::of(client, server_algorithm);
             let route = Route::through(server, legs);
             let client = route.connect();
             (legs, route, client, sizes)
