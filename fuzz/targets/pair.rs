@@ -19,7 +19,7 @@ fuzz_target!(|input: (bool, u8, Vec<(u16, u8)>, &[u8])| {
     writer.start_packing();
     let mut stream = Vec::new();
     for piece in bytes.chunks(usize::from(cut_len).max(1) * 7) {
-        writer.write(piece, &mut stream).unwrap();
+        writer.write(piece, &mut stream, |_| true).unwrap();
     }
     writer.end(&mut stream).unwrap();
     let (plain, _, fault) = read(stream.chunks(usize::from(cut_len).max(1)));

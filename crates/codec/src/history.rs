@@ -13,14 +13,15 @@ use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress};
 use zstd_safe::zstd_sys::ZSTD_EndDirective::ZSTD_e_flush;
 use zstd_safe::{CCtx, CParameter, DCtx, DParameter, FrameFormat, InBuffer, OutBuffer};
 
+use crate::zstd::{LEVEL_MAX_OF_LONG_MATCHES, LONG_MIN_MATCH};
 use crate::{Algorithm, Fault, ZstdLevel};
 
 /// How far a history reaches back, which is what it costs in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HistoryLen {
-    /// 32 KiB: dialogues of small packets. Some 300 KiB of memory at both ends together.
+    /// 32 KiB: dialogues of small packets. Some 400 KiB of memory, both ends together.
     Short,
-    /// 1 MiB: large results.
+    /// 1 MiB: large results. Some 3.5 MiB of memory.
     Long,
 }
 
@@ -56,6 +57,9 @@ impl HistoryCompressor {
             CParameter::ContentSizeFlag(false),
             CParameter::ChecksumFlag(false),
         ];
+        if level <= LEVEL_MAX_OF_LONG_MATCHES && len == HistoryLen::Long {
+            parameters.push(CParameter::MinMatch(LONG_MIN_MATCH));
+        }
         parameters.extend_from_slice(match len {
             HistoryLen::Short => &[
                 CParameter::WindowLog(SHORT_WINDOW_LOG),
@@ -69,6 +73,23 @@ impl HistoryCompressor {
             context.set_parameter(parameter).map_err(failed)?;
         }
         Ok(context)
+    }
+
+    /// Memory of a compressor and its decompressor, each, at most: what a budget has to count. Bytes.
+    pub const fn memory_len(algorithm: Algorithm, len: HistoryLen) -> usize {
+        match (algorithm, len) {
+            (Algorithm::Uncompressed, _) => 0,
+            (Algorithm::Zlib, _) | (Algorithm::Zstd, HistoryLen::Short) => 384 << 10,
+            (Algorithm::Zstd, HistoryLen::Long) => 3 << 20,
+        }
+    }
+
+    /// What it takes now, as far as its library tells; bytes.
+    pub fn taken_len(&self) -> usize {
+        match &self.0 {
+            Packing::Zstd(context) => context.sizeof(),
+            Packing::Deflate(_) => 0,
+        }
     }
 
     /// Appends what `plain` packs to.
@@ -139,6 +160,14 @@ impl HistoryDecompressor {
             }
             Algorithm::Zlib => Ok(Self(Unpacking::Deflate(Box::new(Decompress::new(false))))),
             Algorithm::Uncompressed => Err(failed()),
+        }
+    }
+
+    /// What it takes now, as far as its library tells; bytes.
+    pub fn taken_len(&self) -> usize {
+        match &self.0 {
+            Unpacking::Zstd(context) => context.sizeof(),
+            Unpacking::Deflate(_) => 0,
         }
     }
 
@@ -302,6 +331,21 @@ mod tests {
                     assert!(again == plain, "{algorithm} {len:?} {size}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_history_takes_no_more_memory_than_it_says() {
+        for len in [HistoryLen::Short, HistoryLen::Long] {
+            let (mut compressor, mut decompressor) = pair(Algorithm::Zstd, len);
+            for turn in 0..60 {
+                let (mut packed, plain) = (Vec::new(), noise(60 << 10, turn));
+                compressor.compress(&plain, &mut packed).unwrap();
+                decompressor.decompress(&packed, plain.len(), &mut Vec::new()).unwrap();
+            }
+            let most = HistoryCompressor::memory_len(Algorithm::Zstd, len);
+            println!("{len:?}: {} and {} of {most}", compressor.taken_len(), decompressor.taken_len());
+            assert!(compressor.taken_len() <= most && decompressor.taken_len() <= most);
         }
     }
 

@@ -14,6 +14,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -23,7 +24,9 @@ use wire::pair::{Agreement, Event, Reader, Writer};
 
 use super::as_io;
 use crate::Cause;
+use crate::budget::Reservation;
 use crate::leg::Leg;
+use crate::worker::Shared;
 
 /// One session's stream, at either end.
 pub(crate) struct PairStream {
@@ -42,6 +45,10 @@ pub(crate) struct PairStream {
     end_sent: bool,
     /// Codec work since the last pause, in plain bytes.
     worked_len: usize,
+    /// For the memory of histories, once the login is over.
+    shared: Option<Arc<Shared>>,
+    /// Memory of the history that we write.
+    reserved: Option<Reservation>,
     history_timeout: Duration,
     last_write: Instant,
     idle: Option<Pin<Box<Sleep>>>,
@@ -61,6 +68,8 @@ impl PairStream {
             has_ended: false,
             end_sent: false,
             worked_len: 0,
+            shared: None,
+            reserved: None,
             history_timeout,
             last_write: Instant::now(),
             idle: None,
@@ -83,9 +92,10 @@ impl PairStream {
         &self.below
     }
 
-    /// The login is over.
-    pub(crate) const fn start_packing(&mut self) {
+    /// The login is over: histories may be made, within the budget of `shared`.
+    pub(crate) fn start_packing(&mut self, shared: &Arc<Shared>) {
         self.writer.start_packing();
+        self.shared = Some(Arc::clone(shared));
     }
 
     /// What it packs with.
@@ -184,7 +194,16 @@ impl PairStream {
         if self.pauses(cx) {
             return Poll::Pending;
         }
-        let (len, is_packed) = self.writer.write(bytes, &mut self.out).map_err(as_io)?;
+        let Self { writer, out, shared, reserved, .. } = self;
+        let may_take = |memory_len| {
+            // Never waited for: without memory the frame goes stored.
+            let Some(more) = shared.as_ref().and_then(|shared| shared.budget.try_reserve(memory_len)) else {
+                return false;
+            };
+            *reserved = Some(more);
+            true
+        };
+        let (len, is_packed) = writer.write(bytes, out, may_take).map_err(as_io)?;
         self.worked_len += if is_packed { len } else { 0 };
         self.last_write = Instant::now();
         Poll::Ready(Ok(len))
@@ -246,6 +265,7 @@ impl PairStream {
                 self.received = Vec::new();
             }
             self.writer.rest(&mut self.out).map_err(as_io)?;
+            self.reserved = None;
             // What the socket doesn't take goes before the next frame.
             if let Poll::Ready(done) = self.poll_flush(cx) {
                 self.out = Vec::new();

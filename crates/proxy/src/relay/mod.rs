@@ -112,7 +112,7 @@ impl<'a> Relay<'a> {
         } = legs;
         for leg in [&mut client.leg, &mut server.leg] {
             if let Some(stream) = leg.pair_mut() {
-                stream.start_packing();
+                stream.start_packing(&worker.shared);
             }
         }
         let login_lens = [&client.leg, &server.leg].map(|leg| [leg.received_len, leg.sent_len]);

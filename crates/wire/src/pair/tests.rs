@@ -62,7 +62,7 @@ fn stream(wish: Algorithm, messages: &[Vec<u8>], rest_at: usize) -> (Vec<u8>, Ve
         }
         let mut rest = &message[..];
         while !rest.is_empty() {
-            let (len, _) = writer.write(rest, &mut bytes).unwrap();
+            let (len, _) = writer.write(rest, &mut bytes, |_| true).unwrap();
             rest = &rest[len..];
         }
         plain.extend_from_slice(message);
@@ -143,7 +143,7 @@ fn a_rest_drops_the_history_of_both_ends_and_the_next_frame_begins_anew() {
         writer.start_packing();
         let say = |writer: &mut Writer, reader: &mut Reader| {
             let (mut bytes, mut plain) = (Vec::new(), Vec::new());
-            writer.write(b"the very same row of some length, again and again", &mut bytes).unwrap();
+            writer.write(b"the very same row of some length, again and again", &mut bytes, |_| true).unwrap();
             assert!(reader.read(&bytes, &mut plain).unwrap().is_some());
             bytes.len()
         };
@@ -161,15 +161,28 @@ fn a_rest_drops_the_history_of_both_ends_and_the_next_frame_begins_anew() {
 }
 
 #[test]
+fn without_memory_for_a_history_frames_are_stored() {
+    let (mut writer, mut reader) = ends(Algorithm::Zstd);
+    writer.start_packing();
+    let (mut bytes, mut plain) = (Vec::new(), Vec::new());
+    assert_eq!(writer.write(b"stored", &mut bytes, |_| false), Ok((6, false)));
+    assert_eq!(writer.write(b"packed", &mut bytes, |_| true), Ok((6, true)));
+    assert!(writer.history_len() > 0);
+    let (len, _) = reader.read(&bytes, &mut plain).unwrap().unwrap();
+    reader.read(&bytes[len..], &mut plain).unwrap().unwrap();
+    assert_eq!(plain, b"storedpacked");
+}
+
+#[test]
 fn a_frame_of_a_codec_that_was_not_agreed_on_or_without_its_history_is_refused() {
     let (mut writer, _) = ends(Algorithm::Zstd);
     writer.start_packing();
     let mut bytes = Vec::new();
-    writer.write(b"first", &mut bytes).unwrap();
+    writer.write(b"first", &mut bytes, |_| true).unwrap();
     let fault = Reader::default().read(&bytes, &mut Vec::new()).unwrap_err();
     assert_eq!(fault, Fault::PairCodecNotAgreed(Algorithm::Zstd));
     bytes.clear();
-    writer.write(b"second", &mut bytes).unwrap();
+    writer.write(b"second", &mut bytes, |_| true).unwrap();
     let fault = ends(Algorithm::Zstd).1.read(&bytes, &mut Vec::new()).unwrap_err();
     assert_eq!(fault, Fault::PairHistoryMissing(Algorithm::Zstd));
 }
@@ -187,10 +200,10 @@ fn incompressible_results_are_stored_but_for_a_try_now_and_then() {
         .take(10_000)
         .collect()
     };
-    let packed = (0..1000).filter(|_| writer.write(&noise(), &mut Vec::new()).unwrap().1).count();
+    let packed = (0..1000).filter(|_| writer.write(&noise(), &mut Vec::new(), |_| true).unwrap().1).count();
     assert!((1..20).contains(&packed), "{packed} of 1000 frames were tried");
     let mut bytes = Vec::new();
-    assert!(writer.write(b"a small reply", &mut bytes).unwrap().1, "small ones are always tried");
+    assert!(writer.write(b"a small reply", &mut bytes, |_| true).unwrap().1, "small ones are always tried");
 }
 
 #[test]

@@ -69,11 +69,32 @@ impl Writer {
         self.history.is_some()
     }
 
+    /// Memory of its history, bytes.
+    pub fn history_len(&self) -> usize {
+        self.history
+            .as_ref()
+            .map_or(0, |history| HistoryCompressor::memory_len(self.algorithm(), history.len))
+    }
+
     /// Appends a frame of the first bytes of `plain`, at most [`FRAME_PLAIN_LEN_MAX`]; says how many, and whether they were
-    /// packed.
-    pub fn write(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(usize, bool), Fault> {
+    /// packed. `may_take` is asked before a history is made that takes so many bytes of memory; without it the frame is
+    /// stored, or goes on in the history that there is.
+    pub fn write(
+        &mut self,
+        plain: &[u8],
+        out: &mut Vec<u8>,
+        may_take: impl FnOnce(usize) -> bool,
+    ) -> Result<(usize, bool), Fault> {
         let plain = plain.get(..FRAME_PLAIN_LEN_MAX).unwrap_or(plain);
         let algorithm = self.packs_with.filter(|_| self.may_pack && self.choice.packs(plain.len()));
+        let mut begins_anew = false;
+        let algorithm = match algorithm {
+            Some(algorithm) => {
+                begins_anew = self.ready_history(algorithm, may_take)?;
+                self.history.is_some().then_some(algorithm)
+            }
+            None => None,
+        };
         let Some(algorithm) = algorithm else {
             let start = begin(out);
             out.extend_from_slice(plain);
@@ -81,7 +102,6 @@ impl Writer {
             return Ok((plain.len(), false));
         };
         let start = begin(out);
-        let begins_anew = self.ready_history(algorithm)?;
         let Some(history) = &mut self.history else { return Err(Fault::PairHistoryMissing(algorithm)) };
         history.compressor.compress(plain, out)?;
         history.plain_len = history.plain_len.saturating_add(plain.len());
@@ -122,7 +142,11 @@ impl Writer {
     }
 
     /// Makes the history that the next frame needs; says whether it is a new one.
-    fn ready_history(&mut self, algorithm: Algorithm) -> Result<bool, Fault> {
+    fn ready_history(
+        &mut self,
+        algorithm: Algorithm,
+        may_take: impl FnOnce(usize) -> bool,
+    ) -> Result<bool, Fault> {
         let len = match &self.history {
             None => HistoryLen::Short,
             // It isn't a dialogue any more.
@@ -131,6 +155,9 @@ impl Writer {
             }
             Some(_) => return Ok(false),
         };
+        if !may_take(HistoryCompressor::memory_len(algorithm, len)) {
+            return Ok(false);
+        }
         // The old one first: they would be two for a moment.
         self.history = None;
         let compressor = HistoryCompressor::new(algorithm, self.level, len)?;

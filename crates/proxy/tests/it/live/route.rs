@@ -138,7 +138,7 @@ impl<'s> Route<'s> {
         Self {
             server,
             proxy: Some(proxy),
-            other_half,
+            _other_half: other_half,
             address,
             algorithm: legs.client,
             _directory: directory,

@@ -84,11 +84,11 @@ fn orm_rows(client: &mut Client) -> Vec<Vec<u8>> {
 }
 
 fn scan_of_digits(client: &mut Client) -> Vec<Vec<u8>> {
-    (0..5).flat_map(|_| client.query("SELECT * FROM pair_bytes.sbtest1")).collect()
+    client.query("SELECT * FROM pair_bytes.sbtest1")
 }
 
 fn scan_of_text(client: &mut Client) -> Vec<Vec<u8>> {
-    (0..3).flat_map(|_| client.query("SELECT * FROM pair_bytes.prose")).collect()
+    client.query("SELECT * FROM pair_bytes.prose")
 }
 
 const WORKS: [(&str, Work, f64); 5] = [

@@ -2,28 +2,18 @@
 //!
 //! Not here: what becomes of them when the link is cut (`ends`).
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lab::real::{Kind, required};
 
-use super::Halves;
+use super::{Halves, wait_until};
 use crate::live::client::{Client, Terms, remember_password};
-
-const PATIENCE: Duration = Duration::from_secs(30);
-
-fn wait_until(what: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !what() {
-        assert!(begun.elapsed() < PATIENCE);
-        std::thread::yield_now();
-    }
-}
 
 #[test]
 fn a_session_takes_a_warm_stream_and_another_is_made_ready() {
     let Some(server) = required(Kind::MySql) else { return };
     remember_password(server);
-    let halves = Halves::to(server.address().into(), |config| config.pair.warm_connections = 1, |_| {});
+    let halves = Halves::of(server);
     let config = proxy::Config {
         workers: 1,
         ..super::pair_dialer(halves.tap.address(), |config| config.pair.warm_connections = 1).into()

@@ -11,7 +11,7 @@ use lab::real::{Kind, required};
 use proxy::{Address, Proxy};
 use wire::response::ErrPacket;
 
-use super::{pair_dialer, pair_listener};
+use super::{pair_dialer, pair_listener, wait_until};
 use crate::live::client::{Client, Terms};
 
 const LIMIT: Duration = Duration::from_secs(2);
@@ -46,7 +46,7 @@ fn whoever_connects_to_a_pair_listener_and_is_no_pair_is_told_in_its_own_protoco
     let garbage = told(&listener, b"what is this");
     assert!(ErrPacket::parse(&garbage[4..]).unwrap().to_string().contains("pair listener"));
     assert!(begun.elapsed() < LIMIT * 5, "{:?}", begun.elapsed());
-    assert_eq!(listener.counters().faults_of(wire::Side::Client, "pair_peer_foreign"), 4);
+    wait_until(|| listener.counters().faults_of(wire::Side::Client, "pair_peer_foreign") == 4);
     assert_eq!(listener.counters().sessions(), 0, "none of them is a session");
 }
 
@@ -56,7 +56,7 @@ fn a_magic_that_is_followed_by_silence_ends_at_the_deadline() {
     let begun = Instant::now();
     assert_eq!(told(&listener, b"\x89WPPAIRC"), b"\x89WPPAIRC");
     assert!(begun.elapsed() < LIMIT * 5, "{:?}", begun.elapsed());
-    assert_eq!(listener.counters().faults_of(wire::Side::Client, "timed_out"), 1);
+    wait_until(|| listener.counters().faults_of(wire::Side::Client, "timed_out") == 1);
 }
 
 /// The error that a client of a pair's dialer gets, whose other half is at `peer`.
