@@ -8,7 +8,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use proxy::{Address, Config, Handover, Inheritance, Inherited, ListenerConfig, Proxy, RoutingStrategy};
+use proxy::{
+    Address, Config, Handover, Inheritance, Inherited, ListenerConfig, Proxy, RoutingStrategy, SslMode,
+};
 
 use crate::args::{CheckConfigArgs, ProxyArgs};
 use crate::config_file::ConfigFile;
@@ -197,6 +199,27 @@ fn describe_listener(listener: &ListenerConfig) {
         listener.idle_timeout.map_or_else(|| "no limit".to_owned(), |limit| format!("{} s", limit.as_secs())),
         listener.tcp_user_timeout.as_secs(),
     );
+    let pairs = listener.servers.iter().filter(|server| matches!(server, Address::Pair(_))).count();
+    if listener.is_pair || pairs > 0 {
+        tracing::info!(
+            "{}: {}; {}; {} connections per worker are kept ready for a server, histories are given back after {} s",
+            listener.listen,
+            if listener.is_pair {
+                "who connects is the other half of a pair"
+            } else {
+                "the server is the other half of a pair"
+            },
+            match (&listener.pair.key, listener.is_pair) {
+                (Some(_), _) => "it must know the key",
+                (None, true) if listener.tls.is_some() => "it must have a certificate",
+                (None, false) if listener.server_tls.mode() >= SslMode::Required =>
+                    "it must have a certificate",
+                (None, _) => "it must be on this host",
+            },
+            listener.pair.warm_connections,
+            listener.pair.history_timeout.as_secs(),
+        );
+    }
     let check = &listener.health_check;
     if let Some(interval) = check.interval.filter(|_| check.is_needed(listener.servers.len())) {
         tracing::info!(

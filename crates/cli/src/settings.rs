@@ -12,8 +12,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use codec::{Algorithm, AlgorithmSet, ZlibLevel, ZstdLevel};
 use proxy::{
-    Address, Config, Fingerprint, ListenerConfig, ListenerTls, Monitor, Network, Policy, RoutingStrategy,
-    SendProxy, SslMode, TlsMode, make_self_signed,
+    Address, Config, Fingerprint, ListenerConfig, ListenerTls, Monitor, Network, PairConfig, Policy,
+    RoutingStrategy, SendProxy, SslMode, TlsMode, make_self_signed,
 };
 use serde::{Deserialize, Deserializer};
 
@@ -325,31 +325,12 @@ impl ListenerSettings {
     /// The listener's configuration. Makes a self-signed certificate if one is asked for.
     pub(crate) fn config(self) -> anyhow::Result<ListenerConfig> {
         let tls = self.listener_tls()?;
-        let (listen, is_pair) = match (self.listen, self.pair_listen) {
-            (Some(listen), None) => (listen, false),
-            (None, Some(listen)) => (listen, true),
-            (Some(_), Some(_)) => bail!("listen and pair-listen are two listeners: give one of them here"),
-            (None, None) => {
-                bail!("--listen is missing: where clients connect (or --pair-listen: where a pair does)")
-            }
-        };
-        if matches!(listen, Address::Pair(_)) {
-            bail!(
-                "wirepress:// stands before a pair's address in --server; to listen for a pair give --pair-listen"
-            );
-        }
+        let (listen, is_pair) = self.listen_address()?;
         let servers = self.server.context("--server is missing: the MySQL or MariaDB server")?;
         let first = servers.first().context("--server is empty: name the MySQL or MariaDB server")?.clone();
         let mut config = ListenerConfig::new(listen, first);
         config.servers = servers;
         config.is_pair = is_pair;
-        config.pair.key = self.pair_key;
-        if let Some(count) = self.pair_warm_connections {
-            config.pair.warm_connections = count.into();
-        }
-        if let Some(limit) = self.pair_history_timeout {
-            config.pair.history_timeout = Duration::from_secs(limit);
-        }
         config.routing_strategy = match self.routing_strategy {
             Some(StrategyWish::LeastConnections) => RoutingStrategy::LeastConnections,
             Some(StrategyWish::FirstAvailable) | None => RoutingStrategy::FirstAvailable,
@@ -374,6 +355,7 @@ impl ListenerSettings {
             ($($field:ident = $value:expr;)*) => { $(if let Some(value) = $value { config.$field = value; })* };
         }
         set! {
+            pair = self.pair_key.map(|key| PairConfig { key: Some(key), ..PairConfig::default() });
             proxy_protocol_from = self.proxy_protocol_from;
             permitted = self.protocol_compression_algorithms.map(|list| AlgorithmSet::of(&list));
             server_algorithms = self.compression_algorithms.map(|wishes| wishes.0);
@@ -390,6 +372,9 @@ impl ListenerSettings {
             idle_timeout = self.idle_timeout.map(|limit| (limit > 0).then(|| seconds(limit)));
             tcp_user_timeout = self.tcp_user_timeout.map(seconds);
         }
+        let pair = &mut config.pair;
+        pair.warm_connections = self.pair_warm_connections.map_or(pair.warm_connections, usize::from);
+        pair.history_timeout = self.pair_history_timeout.map_or(pair.history_timeout, seconds);
         let check = &mut config.health_check;
         if let Some(interval) = self.health_check_interval {
             check.interval = (interval > 0).then(|| seconds(interval));
@@ -401,6 +386,21 @@ impl ListenerSettings {
             bail!("monitor-user needs health checks; leave health-check-interval = 0 out");
         }
         Ok(config)
+    }
+
+    /// Where to listen, and whether for a pair.
+    fn listen_address(&self) -> anyhow::Result<(Address, bool)> {
+        match (&self.listen, &self.pair_listen) {
+            (Some(Address::Pair(_)), None) | (None, Some(Address::Pair(_))) => bail!(
+                "wirepress:// stands before a pair's address in --server; to listen for a pair give --pair-listen"
+            ),
+            (Some(listen), None) => Ok((listen.clone(), false)),
+            (None, Some(listen)) => Ok((listen.clone(), true)),
+            (Some(_), Some(_)) => bail!("listen and pair-listen are two listeners: give one of them here"),
+            (None, None) => {
+                bail!("--listen is missing: where clients connect (or --pair-listen: where a pair does)")
+            }
+        }
     }
 
     fn listener_tls(&self) -> anyhow::Result<Option<ListenerTls>> {

@@ -9,6 +9,7 @@ mod bench;
 mod demo;
 mod dependencies;
 mod faults;
+mod pair;
 mod policy;
 mod process;
 mod restart;

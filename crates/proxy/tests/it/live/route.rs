@@ -77,7 +77,7 @@ pub(crate) struct Route<'s> {
     pub(crate) server: &'s RealServer,
     pub(crate) proxy: Option<Proxy>,
     /// The other half of a pair, beside the server.
-    _other_half: Option<Proxy>,
+    pub(crate) other_half: Option<Proxy>,
     pub(crate) address: Address,
     pub(crate) algorithm: Algorithm,
     /// Where the proxy's socket is.
@@ -88,7 +88,7 @@ impl<'s> Route<'s> {
     /// No proxy, no compression.
     pub(crate) fn direct(server: &'s RealServer) -> Self {
         let address = server.address().into();
-        Self { server, proxy: None, _other_half: None, address, algorithm: Uncompressed, _directory: None }
+        Self { server, proxy: None, other_half: None, address, algorithm: Uncompressed, _directory: None }
     }
 
     /// Through a proxy, over TCP.
@@ -138,7 +138,7 @@ impl<'s> Route<'s> {
         Self {
             server,
             proxy: Some(proxy),
-            _other_half: other_half,
+            other_half,
             address,
             algorithm: legs.client,
             _directory: directory,
