@@ -49,6 +49,8 @@ pub(crate) struct PairStream {
     shared: Option<Arc<Shared>>,
     /// Memory of the history that we write.
     reserved: Option<Reservation>,
+    /// Memory of the history that we read, where the budget had so much: the other end decides that there is one.
+    reserved_to_read: Option<Reservation>,
     history_timeout: Duration,
     last_write: Instant,
     idle: Option<Pin<Box<Sleep>>>,
@@ -70,6 +72,7 @@ impl PairStream {
             worked_len: 0,
             shared: None,
             reserved: None,
+            reserved_to_read: None,
             history_timeout,
             last_write: Instant::now(),
             idle: None,
@@ -171,6 +174,12 @@ impl PairStream {
                 if self.received_start == self.received.len() {
                     self.received.clear();
                     self.received_start = 0;
+                }
+                let reserve = |shared: &Arc<Shared>| shared.budget.try_reserve(self.reader.history_len());
+                match (self.reader.has_history(), &self.reserved_to_read) {
+                    (true, None) => self.reserved_to_read = self.shared.as_ref().and_then(reserve),
+                    (false, Some(_)) => self.reserved_to_read = None,
+                    _ => {}
                 }
                 return Poll::Ready(Ok(event));
             }

@@ -4,7 +4,7 @@
 //! what it holds never exceeds [`FRAME_PLAIN_LEN_MAX`]; nothing is read before the frame is complete.
 //! Not here: the socket (crate `proxy`).
 
-use codec::{Algorithm, HistoryDecompressor};
+use codec::{Algorithm, HistoryCompressor, HistoryDecompressor, HistoryLen};
 
 use super::frame::{FRAME_PLAIN_LEN_MAX, HEADER_LEN, Header, Kind, checksum};
 use super::hello::{CodecSet, Hello};
@@ -46,6 +46,12 @@ impl Reader {
     /// Whether it holds a history.
     pub const fn has_history(&self) -> bool {
         self.history.is_some()
+    }
+
+    /// Memory of its history, bytes; of a long one less than it takes, since the frame that begins one doesn't tell.
+    pub fn history_len(&self) -> usize {
+        let memory_len = |algorithm| HistoryCompressor::memory_len(algorithm, HistoryLen::Short);
+        self.history.as_ref().map_or(0, |(algorithm, _)| memory_len(*algorithm))
     }
 
     /// Takes the frame at the start of `received`: its length, and what it says. Bytes of MySQL's protocol are appended to
