@@ -124,6 +124,7 @@ async fn bind(listen: &Address) -> io::Result<(Listener, Address)> {
             bound.set_nonblocking(true)?;
             Ok((Listener::Unix(UnixListener::from_std(bound)?), listen.clone()))
         }
+        Address::Pair(_) => Err(crate::no_pair()),
     }
 }
 

@@ -34,3 +34,11 @@ pub use savings::Prices;
 pub use sql_port::SqlPort;
 pub use tables::Tables;
 pub use totals::{Minute, Totals};
+
+/// What an address of a pair is told.
+fn no_pair() -> std::io::Error {
+    std::io::Error::new(
+        std::io::ErrorKind::InvalidInput,
+        "an admin port speaks to clients, not to the half of a pair",
+    )
+}

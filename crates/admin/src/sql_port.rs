@@ -40,6 +40,7 @@ impl SqlPort {
                 remove_stale_socket(path).map_err(fault)?;
                 options.unix = Some(path.clone());
             }
+            Address::Pair(_) => return Err(fault(crate::no_pair())),
         }
         let store = Store::open_live(Arc::new(tables))?;
         // The socket's file is made with this, and nobody makes files meanwhile.

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use admin::Admin;
 use anyhow::{Context, bail};
-use proxy::{Address, Config, Handover, Inheritance, Inherited, ListenerConfig, Proxy, RoutingStrategy};
+use proxy::{
+    Address, Config, Handover, Inheritance, Inherited, ListenerConfig, Proxy, RoutingStrategy, SslMode,
+};
 
 use crate::args::{CheckConfigArgs, ProxyArgs};
 use crate::config_file::ConfigFile;
@@ -235,6 +237,27 @@ fn describe_listener(listener: &ListenerConfig) {
         listener.idle_timeout.map_or_else(|| "no limit".to_owned(), |limit| format!("{} s", limit.as_secs())),
         listener.tcp_user_timeout.as_secs(),
     );
+    let pairs = listener.servers.iter().filter(|server| matches!(server, Address::Pair(_))).count();
+    if listener.is_pair || pairs > 0 {
+        tracing::info!(
+            "{}: {}; {}; {} connections per worker are kept ready for a server, histories are given back after {} s",
+            listener.listen,
+            if listener.is_pair {
+                "who connects is the other half of a pair"
+            } else {
+                "the server is the other half of a pair"
+            },
+            match (&listener.pair.key, listener.is_pair) {
+                (Some(_), _) => "it must know the key",
+                (None, true) if listener.tls.is_some() => "it must have a certificate",
+                (None, false) if listener.server_tls.mode() >= SslMode::Required =>
+                    "it must have a certificate",
+                (None, _) => "it must be on this host",
+            },
+            listener.pair.warm_connections,
+            listener.pair.history_timeout.as_secs(),
+        );
+    }
     let check = &listener.health_check;
     if let Some(interval) = check.interval.filter(|_| check.is_needed(listener.servers.len())) {
         tracing::info!(
@@ -252,7 +275,7 @@ fn describe_listener(listener: &ListenerConfig) {
             },
         );
     }
-    if tls == "off" && matches!(listener.listen, Address::Tcp { .. }) {
+    if tls == "off" && !listener.is_pair && matches!(listener.listen, Address::Tcp { .. }) {
         tracing::warn!(
             "{}: no certificate is given, so TLS is taken out of the server's greeting. Clients of MySQL 8 and 9 may \
              need --get-server-public-key (drivers: allowPublicKeyRetrieval) on their first login",
@@ -300,6 +323,7 @@ fn activated_sockets(config: &Config) -> anyhow::Result<Vec<Inherited>> {
         let socket: Option<OwnedFd> = match &listener.listen {
             Address::Tcp { .. } => from_systemd.take_tcp_listener(index)?.map(OwnedFd::from),
             Address::Unix(_) => from_systemd.take_unix_listener(index)?.map(OwnedFd::from),
+            Address::Pair(_) => None,
         };
         let address = listener.listen.clone();
         sockets.extend(socket.map(|socket| Inherited { address, socket, is_ours: false }));

@@ -13,8 +13,8 @@ use admin::{Prices, Setup};
 use anyhow::{Context, bail};
 use codec::{Algorithm, AlgorithmSet, ZlibLevel, ZstdLevel};
 use proxy::{
-    Address, Config, Fingerprint, ListenerConfig, ListenerTls, Monitor, Network, Policy, RoutingStrategy,
-    SendProxy, SslMode, TlsMode, make_self_signed,
+    Address, Config, Fingerprint, ListenerConfig, ListenerTls, Monitor, Network, PairConfig, Policy,
+    RoutingStrategy, SendProxy, SslMode, TlsMode, make_self_signed,
 };
 use serde::{Deserialize, Deserializer};
 
@@ -81,7 +81,12 @@ pub(crate) struct ListenerSettings {
     #[arg(long, value_name = "ADDR")]
     #[serde(deserialize_with = "parsed")]
     pub(crate) listen: Option<Address>,
+    /// Instead of --listen: where another wirepress connects, which names this one by --server wirepress://host:port.
+    #[arg(long, value_name = "ADDR", conflicts_with = "listen")]
+    #[serde(deserialize_with = "parsed")]
+    pub(crate) pair_listen: Option<Address>,
     /// The MySQL or MariaDB server, or several that hold the same data; a name is looked up anew for each connection.
+    /// wirepress://host:port is the --pair-listen of another wirepress, the other half of a pair.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(deserialize_with = "list")]
     pub(crate) server: Option<Vec<Address>>,
@@ -115,6 +120,18 @@ pub(crate) struct ListenerSettings {
     /// it in the connection attributes _client_ip and _client_port.
     #[arg(long, value_name = "VERSION", value_enum)]
     pub(crate) send_proxy: Option<SendProxyWish>,
+
+    /// A file whose first line, of 32 characters at least, is the same at both ends of a pair: each proves that it knows
+    /// it, over TLS. Without it, or certificates, a pair stays on one host.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pair_key: Option<PathBuf>,
+    /// Connections to the other half that each worker keeps ready, so that a session needs no handshake across the link
+    /// [default: 2].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=1000))]
+    pub(crate) pair_warm_connections: Option<u16>,
+    /// Seconds of silence after which a session of a pair gives its compression history back [default: 10].
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) pair_history_timeout: Option<u64>,
 
     /// What clients may use; without 'uncompressed' a client that can't compress is refused
     /// [default: zstd,zlib,uncompressed].
@@ -353,7 +370,7 @@ impl ListenerSettings {
             ($($field:ident),* $(,)?) => { Self { $($field: over.$field.or(self.$field)),* } };
         }
         either! {
-            listen, server, routing_strategy, health_check_interval, health_check_timeout, monitor_user,
+            listen, pair_listen, pair_key, pair_warm_connections, pair_history_timeout, server, routing_strategy, health_check_interval, health_check_timeout, monitor_user,
             monitor_password_file, connect_timeout, proxy_protocol_from, send_proxy, protocol_compression_algorithms, compression_algorithms, zstd_compression_level,
             zstd_compression_level_max, zlib_compression_level, policy, intercept_session_status, tls, tls_cert, tls_key, tls_self_signed,
             tls_client_ca, ssl_mode, ssl_ca, ssl_cert, ssl_key, ssl_fp, login_timeout, net_read_timeout, idle_timeout, tcp_user_timeout,
@@ -363,11 +380,12 @@ impl ListenerSettings {
     /// The listener's configuration. Makes a self-signed certificate if one is asked for.
     pub(crate) fn config(self) -> anyhow::Result<ListenerConfig> {
         let tls = self.listener_tls()?;
-        let listen = self.listen.context("--listen is missing: where clients connect")?;
+        let (listen, is_pair) = self.listen_address()?;
         let servers = self.server.context("--server is missing: the MySQL or MariaDB server")?;
         let first = servers.first().context("--server is empty: name the MySQL or MariaDB server")?.clone();
         let mut config = ListenerConfig::new(listen, first);
         config.servers = servers;
+        config.is_pair = is_pair;
         config.routing_strategy = match self.routing_strategy {
             Some(StrategyWish::LeastConnections) => RoutingStrategy::LeastConnections,
             Some(StrategyWish::FirstAvailable) | None => RoutingStrategy::FirstAvailable,
@@ -392,6 +410,7 @@ impl ListenerSettings {
             ($($field:ident = $value:expr;)*) => { $(if let Some(value) = $value { config.$field = value; })* };
         }
         set! {
+            pair = self.pair_key.map(|key| PairConfig { key: Some(key), ..PairConfig::default() });
             proxy_protocol_from = self.proxy_protocol_from;
             permitted = self.protocol_compression_algorithms.map(|list| AlgorithmSet::of(&list));
             server_algorithms = self.compression_algorithms.map(|wishes| wishes.0);
@@ -409,6 +428,9 @@ impl ListenerSettings {
             idle_timeout = self.idle_timeout.map(|limit| (limit > 0).then(|| seconds(limit)));
             tcp_user_timeout = self.tcp_user_timeout.map(seconds);
         }
+        let pair = &mut config.pair;
+        pair.warm_connections = self.pair_warm_connections.map_or(pair.warm_connections, usize::from);
+        pair.history_timeout = self.pair_history_timeout.map_or(pair.history_timeout, seconds);
         let check = &mut config.health_check;
         if let Some(interval) = self.health_check_interval {
             check.interval = (interval > 0).then(|| seconds(interval));
@@ -420,6 +442,21 @@ impl ListenerSettings {
             bail!("monitor-user needs health checks; leave health-check-interval = 0 out");
         }
         Ok(config)
+    }
+
+    /// Where to listen, and whether for a pair.
+    fn listen_address(&self) -> anyhow::Result<(Address, bool)> {
+        match (&self.listen, &self.pair_listen) {
+            (Some(Address::Pair(_)), None) | (None, Some(Address::Pair(_))) => bail!(
+                "wirepress:// stands before a pair's address in --server; to listen for a pair give --pair-listen"
+            ),
+            (Some(listen), None) => Ok((listen.clone(), false)),
+            (None, Some(listen)) => Ok((listen.clone(), true)),
+            (Some(_), Some(_)) => bail!("listen and pair-listen are two listeners: give one of them here"),
+            (None, None) => {
+                bail!("--listen is missing: where clients connect (or --pair-listen: where a pair does)")
+            }
+        }
     }
 
     fn listener_tls(&self) -> anyhow::Result<Option<ListenerTls>> {

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use bench::client::{Account, Client, Compression, Stop};
 use proxy::Address;
 use serde_json::{Map, Value};
@@ -88,6 +88,7 @@ pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<()> {
     let address = match &args.admin {
         Address::Tcp { host, port } => lab::link::Address::Tcp(format!("{host}:{port}")),
         Address::Unix(path) => lab::link::Address::Unix(path.clone()),
+        Address::Pair(_) => bail!("{} is an address of a pair; an admin port has none", args.admin),
     };
     let mut client = Client::connect(&address, &account, Compression::NONE, &Stop::new())
         .with_context(|| format!("the admin port at {}", args.admin))?;

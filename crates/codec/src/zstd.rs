@@ -100,9 +100,9 @@ fn is_destination_too_small(code: zstd_safe::ErrorCode) -> bool {
 
 /// With a minimum match of 7 levels 1 to 3 are up to 2.8x faster on random digits at a better ratio, and
 /// within 5 % on text. Source: `cargo run --release -p wirepress-codec --example speeds`.
-const LONG_MIN_MATCH: u32 = 7;
+pub(crate) const LONG_MIN_MATCH: u32 = 7;
 /// Above level 3 the search is deep enough that the library's own choice wins.
-const LEVEL_MAX_OF_LONG_MATCHES: ZstdLevel = ZstdLevel::DEFAULT;
+pub(crate) const LEVEL_MAX_OF_LONG_MATCHES: ZstdLevel = ZstdLevel::DEFAULT;
 /// 0 tells libzstd to choose by level.
 const LIBRARY_CHOICE: u32 = 0;
 /// Content_Checksum_flag of the frame header descriptor, RFC 8878 3.1.1.1.1.

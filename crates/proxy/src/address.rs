@@ -1,9 +1,10 @@
-//! Where to listen, and where the server is: `host:port`, `[ipv6]:port`, `unix:/path`.
+//! Where to listen, and where the server is: `host:port`, `[ipv6]:port`, `unix:/path`; `wirepress://` and one of these
+//! for the other half of a pair.
 //!
 //! Not here: looking a name up, which is done anew for each connection (`leg`).
 
 use std::fmt;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -19,11 +20,15 @@ pub enum Address {
     },
     /// A socket's path.
     Unix(PathBuf),
+    /// A pair listener of another wirepress, by its TCP or Unix address.
+    Pair(Box<Self>),
 }
 
 /// Why a text is no address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{text}' is no address: {reason}; write host:port, [ipv6]:port or unix:/path")]
+#[error(
+    "'{text}' is no address: {reason}; write host:port, [ipv6]:port or unix:/path, with wirepress:// before it for a pair"
+)]
 pub struct BadAddress {
     text: String,
     reason: &'static str,
@@ -37,6 +42,13 @@ impl FromStr for Address {
         // A line break would end it in a handover's message and in log lines.
         if text.contains(char::is_control) {
             return Err(bad("it holds a control character"));
+        }
+        if let Some(peer) = text.strip_prefix(PAIR_SCHEME) {
+            return match peer.parse() {
+                Ok(Self::Pair(_)) => Err(bad("a pair has no pair behind it")),
+                Ok(peer) => Ok(Self::Pair(Box::new(peer))),
+                Err(BadAddress { reason, .. }) => Err(bad(reason)),
+            };
         }
         if let Some(path) = text.strip_prefix("unix:") {
             return match path {
@@ -70,6 +82,28 @@ impl fmt::Display for Address {
             Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
             Self::Tcp { host, port } => write!(f, "{host}:{port}"),
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
+            Self::Pair(peer) => write!(f, "{PAIR_SCHEME}{peer}"),
+        }
+    }
+}
+
+impl Address {
+    /// The pair listener that it names, if it names one.
+    pub fn pair(&self) -> Option<&Self> {
+        match self {
+            Self::Pair(peer) => Some(peer),
+            Self::Tcp { .. } | Self::Unix(_) => None,
+        }
+    }
+
+    /// Whether nothing leaves the host, as far as the text tells: a Unix socket, or a loopback address.
+    pub(crate) fn is_local(&self) -> bool {
+        match self {
+            Self::Unix(_) => true,
+            Self::Tcp { host, .. } => {
+                host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
+            }
+            Self::Pair(peer) => peer.is_local(),
         }
     }
 }
@@ -80,6 +114,8 @@ impl From<std::net::SocketAddr> for Address {
     }
 }
 
+/// What stands before the address of a pair listener.
+const PAIR_SCHEME: &str = "wirepress://";
 /// `sun_path` has 108 bytes, one is the NUL.
 const UNIX_PATH_LEN_MAX: usize = 107;
 
@@ -89,7 +125,14 @@ mod tests {
 
     #[test]
     fn addresses_are_read_and_written_alike() {
-        for text in ["127.0.0.1:3306", "db.example.com:0", "[::1]:3306", "unix:/run/mysqld/mysqld.sock"] {
+        for text in [
+            "127.0.0.1:3306",
+            "db.example.com:0",
+            "[::1]:3306",
+            "unix:/run/mysqld/mysqld.sock",
+            "wirepress://db:3308",
+            "wirepress://unix:/run/pair",
+        ] {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
         }
     }
@@ -104,6 +147,8 @@ mod tests {
             ("[::g]:3306", "no IPv6"),
             (":3306", "the host is empty"),
             ("unix:", "the path is empty"),
+            ("wirepress://db", "the port is missing"),
+            ("wirepress://wirepress://db:1", "no pair behind"),
             ("unix:/run/a\nunix:/run/b", "control character"),
         ] {
             let error = text.parse::<Address>().unwrap_err().to_string();

@@ -89,11 +89,32 @@ impl HealthCheck {
     }
 }
 
+/// What both halves of a pair have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PairConfig {
+    /// `--pair-key`: a file whose first line is the same at both ends.
+    pub key: Option<PathBuf>,
+    /// `--pair-warm-connections`: streams that each worker keeps ready for new sessions.
+    pub warm_connections: usize,
+    /// `--pair-history-timeout`: silence of a direction after which its histories and buffers are given back.
+    pub history_timeout: Duration,
+}
+
+impl Default for PairConfig {
+    fn default() -> Self {
+        Self { key: None, warm_connections: 2, history_timeout: Duration::from_secs(10) }
+    }
+}
+
 /// Settings of one listener and of what lies behind it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListenerConfig {
     /// Where clients connect.
     pub listen: Address,
+    /// `--pair-listen`: who connects is another wirepress.
+    pub is_pair: bool,
+    /// Keys and limits of pairs, at either end.
+    pub pair: PairConfig,
     /// Where the servers are; at least one.
     pub servers: Vec<Address>,
     /// Which of them a session is given.
@@ -141,6 +162,8 @@ impl ListenerConfig {
     pub fn new(listen: Address, server: Address) -> Self {
         Self {
             listen,
+            is_pair: false,
+            pair: PairConfig::default(),
             servers: vec![server],
             routing_strategy: RoutingStrategy::default(),
             health_check: HealthCheck::default(),

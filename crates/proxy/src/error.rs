@@ -11,6 +11,8 @@ use wire::{Fault, Side};
 /// Where a session was when it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
+    /// The other half of a pair is to say who it is.
+    Pair,
     /// A trusted peer's PROXY protocol header is due.
     ProxyHeader,
     /// The server's socket is being opened.
@@ -29,6 +31,7 @@ impl Phase {
     /// Lower-case name for logs and counters.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Pair => "pair",
             Self::ProxyHeader => "proxy_header",
             Self::Dial => "dial",
             Self::Greeting => "greeting",
@@ -66,7 +69,7 @@ pub enum Cause {
     Protocol(#[from] Fault),
     /// The socket failed.
     #[error("{0}")]
-    Io(#[from] io::Error),
+    Io(#[source] io::Error),
     /// The server does not speak the PROXY protocol.
     #[error("it is MySQL {0}, which takes a PROXY protocol header for a login")]
     ProxyProtocolUnknown(String),
@@ -103,6 +106,13 @@ pub enum Cause {
     /// The listener wants TLS, which the client did not use.
     #[error("it does not use TLS, which this listener requires")]
     TlsRequired,
+}
+
+impl From<io::Error> for Cause {
+    /// A pair stream's faults come by a socket's interface.
+    fn from(error: io::Error) -> Self {
+        error.downcast::<Fault>().map_or_else(Self::Io, Self::Protocol)
+    }
 }
 
 impl Cause {
@@ -145,6 +155,18 @@ const fn fault_name(fault: &Fault) -> &'static str {
         Fault::LoginTooOld => "login_too_old",
         Fault::LoginTooLong { .. } => "login_too_long",
         Fault::Malformed(_) => "malformed",
+        Fault::PairBehindEnd
+        | Fault::PairCodecNotAgreed(_)
+        | Fault::PairHeader
+        | Fault::PairHistoryMissing(_)
+        | Fault::PairKindUnknown(_)
+        | Fault::PairUnexpected(_) => "pair_frame",
+        Fault::PairBrokenOff => "pair_broken_off",
+        Fault::PairChecksum { .. } => "pair_checksum",
+        Fault::PairKey(_) => "pair_key",
+        Fault::PairPeerForeign { .. } => "pair_peer_foreign",
+        Fault::PairRefused(_) => "pair_refused",
+        Fault::PairVersion { .. } => "pair_version",
         Fault::ProxyHeaderMissing => "proxy_header_missing",
         Fault::ProxyHeader(_)
         | Fault::ProxyHeaderTooLong { .. }
@@ -207,9 +229,9 @@ impl SessionError {
         Some(ErrPacket::new(code, sqlstate, message))
     }
 
-    /// Whether a socket failed.
+    /// Whether a socket failed, or the half of a pair whose socket it is.
     pub(crate) const fn is_io(&self) -> bool {
-        matches!(self.cause, Cause::Io(_))
+        matches!(self.cause, Cause::Io(_) | Cause::Protocol(Fault::PairBrokenOff))
     }
 
     /// The cause, and what to do about it where that isn't plain.

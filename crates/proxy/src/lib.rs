@@ -30,6 +30,7 @@ mod live;
 mod lookups;
 mod meter;
 mod networks;
+mod pair;
 mod proxy;
 mod registry;
 mod relay;
@@ -42,7 +43,8 @@ mod worker;
 
 pub use address::{Address, BadAddress};
 pub use config::{
-    Config, HealthCheck, ListenerConfig, Monitor, Policy, RoutingStrategy, SendProxy, raise_open_files_limit,
+    Config, HealthCheck, ListenerConfig, Monitor, PairConfig, Policy, RoutingStrategy, SendProxy,
+    raise_open_files_limit,
 };
 pub use counters::{Counters, FaultLabels, Traffic};
 pub use error::{Cause, Phase, SessionError};
@@ -51,6 +53,7 @@ pub use listener::Inherited;
 pub use live::{Change, ListenerState, Live, ServerState};
 pub use meter::{Connection, Decision, LegLens, LegTerms, LoggedIn};
 pub use networks::{BadNetwork, Network};
+pub use pair::PairError;
 pub use proxy::{Proxy, ReloadError, StartError, check};
 pub use registry::{Sum, SumLabels};
 pub use route::FileError;

@@ -14,7 +14,14 @@ use wire::Side;
 
 /// Links by peer, clients apart from servers.
 #[derive(Default)]
-pub(crate) struct Links(Mutex<HashMap<(IpAddr, Side), Arc<Link>>>);
+pub(crate) struct Links(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    links: HashMap<(IpAddr, Side), Arc<Link>>,
+    /// When room was made last.
+    swept: Option<Instant>,
+}
 
 /// One link, in the direction towards the peer.
 pub(crate) struct Link {
@@ -34,11 +41,12 @@ struct Seen {
 impl Links {
     /// The link to `peer`.
     pub(crate) fn to(&self, peer: IpAddr, side: Side) -> Arc<Link> {
-        let mut links = lock(&self.0);
+        let Known { links, swept } = &mut *lock(&self.0);
         if let Some(link) = links.get(&(peer, side)) {
             return Arc::clone(link);
         }
-        if links.len() >= LINKS_MAX {
+        if links.len() >= LINKS_MAX && swept.is_none_or(|at| at.elapsed() >= SWEEP_PAUSE) {
+            *swept = Some(Instant::now());
             links.retain(|_, link| Arc::strong_count(link) > 1 || link.bytes_per_s().is_some());
         }
         let link = Arc::new(Link::new());
@@ -98,6 +106,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Routes and loads change within minutes.
 const TRUE_FOR: Duration = Duration::from_secs(600);
+/// Whoever comes from ever new addresses costs no more than this.
+const SWEEP_PAUSE: Duration = Duration::from_secs(1);
 /// Some hundred bytes each.
 const LINKS_MAX: usize = 4096;
 
@@ -117,7 +127,8 @@ mod tests {
         for number in 2..10_000 {
             link(number).saw(1e6);
         }
-        assert_eq!((lock(&links.0).len(), link(1).bytes_per_s()), (LINKS_MAX, Some(2e6)));
+        let known = lock(&links.0).links.len();
+        assert_eq!((known, link(1).bytes_per_s()), (LINKS_MAX, Some(2e6)));
     }
 
     #[test]
@@ -129,6 +140,6 @@ mod tests {
             drop(to(number));
         }
         assert!(Arc::ptr_eq(&used, &to(0)));
-        assert!(lock(&links.0).len() <= LINKS_MAX);
+        assert!(lock(&links.0).links.len() <= LINKS_MAX);
     }
 }

@@ -63,6 +63,12 @@ impl Listener {
             }
             (None, Address::Unix(path)) => bind_unix(path)?,
             (None, Address::Tcp { host, port }) => bind_tcp(resolve(host, *port)?)?,
+            (None, Address::Pair(_)) => {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    "a pair listens by --pair-listen, without wirepress://",
+                ));
+            }
         };
         socket.set_nonblocking(true)?;
         let address = address_of(&socket.local_addr()?).unwrap_or_else(|| asked.clone());

@@ -15,17 +15,30 @@ use crate::meter::{LegTerms, LoggedIn, Meter};
 use crate::relay::{End, Relay};
 use crate::route::Route;
 use crate::worker::{Accepted, AcceptedSocket, Worker};
-use crate::{Cause, Phase, SessionError, Traffic};
+use crate::{Cause, Phase, SessionError, Traffic, pair};
 
 /// Serves one client.
 pub(crate) async fn serve(accepted: Accepted, worker: &Worker) {
-    let begun = Instant::now();
-    let counters = &worker.shared.counters;
-    let open = counters.session_opened();
     let Accepted { socket, listener, route, permit: _permit } = accepted;
+    let counters = &worker.shared.counters;
+    let mut client = client_leg(socket);
+    if let Some(pair) = route.pair.as_ref().filter(|_| route.config.is_pair)
+        && let Ok((leg, address)) = client
+    {
+        client = match pair::accept(leg, address, pair, &worker.shared.ending).await {
+            Ok(Some(begun)) => Ok(begun),
+            Ok(None) => return,
+            Err(error) => {
+                tracing::warn!(peer = %address, cause = error.cause.name(), "no pair: {error}");
+                return counters.fault(&error);
+            }
+        };
+    }
+    let begun = Instant::now();
+    let open = counters.session_opened();
     let registered = worker.shared.registry.register(listener);
     let mut session = Session::default();
-    let ended = match client_leg(socket) {
+    let ended = match client {
         Ok((leg, address)) => session.converse(leg, address, &route, worker, &registered.meter).await,
         Err(error) => Err(lost(error)),
     };
@@ -73,7 +86,7 @@ impl Session {
         self.client = address.to_string();
         let mut handshake = Handshake::new(client, address, &route.config);
         let connected = {
-            let connecting = pin!(handshake.run(route, &worker.shared));
+            let connecting = pin!(handshake.run(route, worker));
             ending.unless_stopped(meter.unless_killed(connecting)).await
         };
         self.client = handshake.client_address.to_string();
@@ -98,8 +111,8 @@ impl Session {
         };
         let Some(legs) = legs else { return Ok(()) };
         self.connection_id = legs.thread_id;
-        self.client_algorithm = legs.client.algorithm.name();
-        self.server_algorithm = legs.server.algorithm.name();
+        self.client_algorithm = legs.client.leg.pair_codec().unwrap_or_else(|| legs.client.algorithm.name());
+        self.server_algorithm = legs.server.leg.pair_codec().unwrap_or_else(|| legs.server.algorithm.name());
         self.client_tls = legs.client.leg.tls_version();
         self.server_tls = legs.server.leg.tls_version();
         meter.log_in(self.facts(&legs));

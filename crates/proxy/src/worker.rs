@@ -21,6 +21,7 @@ use crate::connect::rsa::OwnKey;
 use crate::ending::Ending;
 use crate::links::Links;
 use crate::lookups::Lookups;
+use crate::pair::Pool;
 use crate::registry::Registry;
 use crate::route::Route;
 use crate::{Address, Counters, session};
@@ -43,6 +44,8 @@ pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     pub(crate) contexts: RefCell<Contexts>,
     pub(crate) spare: SpareBuffers,
+    /// Warm streams to other halves of pairs.
+    pub(crate) pairs: Arc<Pool>,
 }
 
 /// A client on its way to a worker.
@@ -97,8 +100,9 @@ impl WorkerHandle {
 }
 
 async fn serve(mut queue: mpsc::UnboundedReceiver<Accepted>, shared: Arc<Shared>, load: Arc<AtomicUsize>) {
-    let worker =
-        Rc::new(Worker { shared, contexts: RefCell::new(Contexts::new()), spare: SpareBuffers::default() });
+    let pairs = Arc::new(Pool::new(Arc::clone(&shared)));
+    let contexts = RefCell::new(Contexts::new());
+    let worker = Rc::new(Worker { shared, contexts, spare: SpareBuffers::default(), pairs });
     let mut sessions = tokio::task::JoinSet::new();
     loop {
         tokio::select! {

@@ -69,6 +69,55 @@ pub enum Fault {
         /// The limit, bytes.
         max: usize,
     },
+    /// A frame of a pair follows its sender's last word.
+    #[error("pair: a frame behind the last one")]
+    PairBehindEnd,
+    /// The other end of a pair went away in the middle of its stream.
+    #[error("pair: the stream broke off without its last frame")]
+    PairBrokenOff,
+    /// A frame's CRC-32C is not its own.
+    #[error("pair: a frame's checksum is {announced:#010x}, but its bytes give {actual:#010x}")]
+    PairChecksum {
+        /// What the frame says.
+        announced: u32,
+        /// What its bytes add up to.
+        actual: u32,
+    },
+    /// A frame's codec was not agreed on.
+    #[error("pair: a frame is packed by {0}, which was not agreed on")]
+    PairCodecNotAgreed(codec::Algorithm),
+    /// A frame's header contradicts itself.
+    #[error("pair: a frame's header is damaged")]
+    PairHeader,
+    /// A frame goes on in a history that was never begun, or was given up.
+    #[error("pair: a frame refers to a {0} history that there is not")]
+    PairHistoryMissing(codec::Algorithm),
+    /// A frame of a kind that this version does not know.
+    #[error("pair: a frame of the unknown kind {0}")]
+    PairKindUnknown(u8),
+    /// The keys of the two ends differ, or one has none.
+    #[error("pair: {0}")]
+    PairKey(&'static str),
+    /// The peer is no pair.
+    #[error("it is no wirepress pair: its first bytes look like {looks_like}")]
+    PairPeerForeign {
+        /// What the bytes look like instead.
+        looks_like: &'static str,
+    },
+    /// The other end says why it won't.
+    #[error("the pair refused: {0}")]
+    PairRefused(String),
+    /// A frame that is not due.
+    #[error("pair: unexpected frame: {0}")]
+    PairUnexpected(&'static str),
+    /// The ends have no version in common.
+    #[error("pair: it speaks versions {} to {}, and we {} to {}; update the older one", theirs.0, theirs.1, ours.0, ours.1)]
+    PairVersion {
+        /// Lowest and highest of ours.
+        ours: (u8, u8),
+        /// And of the other end.
+        theirs: (u8, u8),
+    },
     /// The CRC-32C that a PROXY protocol header carries is not its own.
     #[error("PROXY protocol header: its checksum is {announced:#010x}, but its bytes give {actual:#010x}")]
     ProxyCrcMismatch {

@@ -3,6 +3,7 @@
 //! ```text
 //! packet   3 length | 1 sequence id | payload            the unit of the protocol
 //! frame    3 packed length | 1 sequence id | 3 plain length | body    carries packets once compression is on
+//! pair     frames between two wirepress, which name their codec and have history
 //! ```
 //!
 //! Invariants: no clock, no socket, no global; every number from a peer is checked against [`limits`] before it
@@ -22,6 +23,7 @@ mod fault;
 pub mod frame;
 pub mod limits;
 pub mod packet;
+pub mod pair;
 pub mod proxy_protocol;
 mod reader;
 pub mod response;

@@ -10,6 +10,7 @@ mod bench;
 mod demo;
 mod dependencies;
 mod faults;
+mod pair;
 mod policy;
 mod process;
 mod restart;

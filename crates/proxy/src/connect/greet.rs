@@ -11,6 +11,8 @@
 //! Invariants: nothing is dialled before a due header came; what is sent to a server goes before any wait for it.
 //! Not here: headers' bytes (`wire::proxy_protocol`), what follows the greeting (`super`).
 
+use std::sync::Arc;
+
 use wire::connect::greeting::{self, FirstPacket, Greeting};
 use wire::response::ErrPacket;
 use wire::{Fault, Side, proxy_protocol};
@@ -20,8 +22,8 @@ use super::{Channel, Handshake, at, farewell, limited, on};
 use crate::leg::Leg;
 use crate::lookups::Lookups;
 use crate::route::Route;
-use crate::worker::Shared;
-use crate::{Address, Cause, ListenerConfig, Phase, SendProxy, SessionError, tls};
+use crate::worker::Worker;
+use crate::{Address, Cause, Phase, SendProxy, SessionError, pair, tls};
 
 impl Handshake {
     async fn read_proxy_header(&mut self) -> Result<(), SessionError> {
@@ -46,11 +48,11 @@ impl Handshake {
     pub(super) async fn greet(
         &mut self,
         route: &Route,
-        shared: &Shared,
+        worker: &Worker,
     ) -> Result<(Greeting, Zeroizing<Vec<u8>>), SessionError> {
-        let config = &route.config;
+        let (config, shared) = (&route.config, &worker.shared);
         let peer = self.client_address.source().map(|source| source.ip());
-        if config.proxy_protocol_from.iter().any(|network| network.contains(peer)) {
+        if !config.is_pair && config.proxy_protocol_from.iter().any(|network| network.contains(peer)) {
             self.read_proxy_header().await?;
         }
         let client_ip = self.client_address.source().map(|source| source.ip());
@@ -63,12 +65,17 @@ impl Handshake {
             // Not given up when the client leaves: the server may have accepted, and would count a handshake that is
             // not ended.
             let header = self.client_address.header();
-            let opened = open(&mut self.server, config, chosen.address(), &header, &shared.lookups).await;
+            let pairs = Some(&worker.pairs);
+            let opened =
+                open(&mut self.server, route, chosen.address(), &header, &shared.lookups, pairs).await;
             self.phase = if self.server.is_some() { Phase::Greeting } else { Phase::Dial };
             let is_last = candidates.peek().is_none();
             match opened {
                 Ok((FirstPacket::Greeting(greeting), payload)) => {
-                    if config.send_proxy.is_some() && !greeting.is_mariadb() {
+                    if config.send_proxy.is_some()
+                        && server.address.pair().is_none()
+                        && !greeting.is_mariadb()
+                    {
                         self.may_lack_proxy_protocol =
                             Some(String::from_utf8_lossy(&greeting.server_version).into_owned());
                     }
@@ -138,13 +145,19 @@ impl Handshake {
 }
 
 /// Dials a server into `slot`, tells it by `header` whose connection it is, if it shall know, and reads its first packet.
+/// A pair takes a warm stream of `pairs`, if there is one.
 pub(crate) async fn open(
     slot: &mut Option<Channel>,
-    config: &ListenerConfig,
+    route: &Route,
     address: &Address,
     header: &proxy_protocol::Header,
     lookups: &Lookups,
+    pairs: Option<&Arc<pair::Pool>>,
 ) -> Result<(FirstPacket, Zeroizing<Vec<u8>>), SessionError> {
+    if let (Some(peer), Some(pair)) = (address.pair(), &route.pair) {
+        return pair::open(slot, pair, peer, header, lookups, pairs).await;
+    }
+    let config = &route.config;
     let (limit, user_timeout) = (config.connect_timeout, config.tcp_user_timeout);
     let dialled = Leg::dial(address, limit, user_timeout, lookups).await;
     let leg = dialled.map_err(|error| on(Side::Server, Phase::Dial)(error.into()))?;

@@ -44,7 +44,7 @@ use crate::client_address::ClientAddress;
 use crate::leg::Leg;
 use crate::route::Route;
 use crate::servers::Chosen;
-use crate::worker::Shared;
+use crate::worker::Worker;
 use crate::{Cause, ListenerConfig, Phase, SessionError};
 
 /// Two legs behind a successful login: the only thing that a relay starts from.
@@ -123,11 +123,11 @@ impl Handshake {
     }
 
     /// Everything from the dial to the server's OK.
-    pub(crate) async fn run(&mut self, route: &Route, shared: &Shared) -> Result<Agreement, SessionError> {
+    pub(crate) async fn run(&mut self, route: &Route, worker: &Worker) -> Result<Agreement, SessionError> {
         let config = &route.config;
-        let (greeting, payload) = self.greet(route, shared).await?;
+        let (greeting, payload) = self.greet(route, worker).await?;
         let tls = route.tls();
-        let offered = negotiate::offered(greeting.capabilities, config.permitted, tls.is_some());
+        let offered = negotiate::offered(greeting.capabilities, route.permitted(), tls.is_some());
         let mut rewritten = payload.to_vec();
         greeting::replace_capabilities(&mut rewritten, offered).map_err(at(Side::Server, Phase::Greeting))?;
         self.client.write(&rewritten).await.map_err(on(Side::Client, Phase::Greeting))?;
@@ -135,7 +135,7 @@ impl Handshake {
         self.phase = Phase::Login;
         let login_payload = self.login(tls, route.requires_tls()).await?;
         let login = Login::parse(&login_payload).map_err(at(Side::Client, Phase::Login))?;
-        let client_leg = negotiate::client_leg(&login, config.permitted)
+        let client_leg = negotiate::client_leg(&login, route.permitted())
             .map_err(|error| on(Side::Client, Phase::Login)(Cause::CompressionRefused(error)))?;
         let server_algorithm = self.server_algorithm(&greeting, config)?;
 
@@ -175,7 +175,7 @@ impl Handshake {
             written => written?,
         }
 
-        if let Some(error) = exchange::run(&mut exchange, self, &shared.own_key).await? {
+        if let Some(error) = exchange::run(&mut exchange, self, &worker.shared.own_key).await? {
             return Err(on(Side::Server, Phase::Authentication)(Cause::Refused(error)));
         }
         Ok(Agreement {
@@ -197,9 +197,17 @@ impl Handshake {
         })
     }
 
+    /// Whether the server leg is a pair's stream.
+    fn is_paired(&self) -> bool {
+        self.server.as_ref().is_some_and(|server| server.leg.as_pair().is_some())
+    }
+
     /// Connection attributes of ours, if both sides' packets can hold them.
     fn attributes(&self, server: Capabilities, client: Capabilities) -> Vec<Attribute> {
         // A client that knows neither plugins nor attributes may leave out what they stand behind in COM_CHANGE_USER.
+        if self.is_paired() {
+            return Vec::new(); // The other half says them to the server.
+        }
         let knows = Capabilities::PLUGIN_AUTH | Capabilities::CONNECT_ATTRS;
         if server.contains(Capabilities::CONNECT_ATTRS) && client & knows != Capabilities::NONE {
             self.client_address.attributes()
@@ -264,6 +272,9 @@ impl Handshake {
         greeting: &Greeting,
         config: &ListenerConfig,
     ) -> Result<Algorithm, SessionError> {
+        if self.is_paired() {
+            return Ok(Algorithm::Uncompressed); // What is below the leg packs.
+        }
         negotiate::server_leg(greeting.capabilities, &config.server_algorithms).ok_or_else(|| {
             let names: Vec<_> = config.server_algorithms.iter().map(|algorithm| algorithm.name()).collect();
             on(Side::Server, Phase::Login)(Cause::CompressionNotOffered { wished: names.join(",") })

@@ -27,6 +27,7 @@ pub(crate) use self::stream::Stream;
 use crate::Address;
 use crate::lookups::Lookups;
 use crate::meter::LegLens;
+use crate::pair::PairStream;
 use crate::tls::Carrier;
 
 /// A connected socket.
@@ -44,6 +45,8 @@ pub(crate) struct Leg {
 enum Socket {
     Plain(Stream),
     Tls(Box<TlsStream<Carrier>>),
+    /// Frames, on another leg.
+    Pair(Box<PairStream>),
     /// A TLS handshake failed, or was given up.
     Gone,
 }
@@ -68,6 +71,18 @@ impl Leg {
         }
     }
 
+    /// A pair's stream, on a leg of its own.
+    pub(crate) fn pair(stream: PairStream) -> Self {
+        let (received_len, sent_len) = (stream.below().received_len, stream.below().sent_len);
+        Self {
+            socket: Socket::Pair(Box::new(stream)),
+            received_len,
+            sent_len,
+            plain_lens: [0; 2],
+            needs_flush: false,
+        }
+    }
+
     /// Connects to `address`, whose name is looked up now; every address of the name is tried, each as long as
     /// `limit`.
     pub(crate) async fn dial(
@@ -81,6 +96,7 @@ impl Leg {
                 return within(limit, UnixStream::connect(path)).await.map(Self::unix);
             }
             Address::Tcp { host, port } => (host.as_str(), *port),
+            Address::Pair(_) => return Err(io::ErrorKind::Unsupported.into()),
         };
         if let Ok(ip) = host.parse() {
             return within(limit, connect(SocketAddr::new(ip, port), user_timeout)).await;
@@ -103,6 +119,7 @@ impl Leg {
                 Stream::Tcp(stream) => Some(stream),
                 Stream::Unix(_) => None,
             },
+            Socket::Pair(stream) => stream.below().tcp_socket(),
             _ => None,
         }
     }
@@ -113,9 +130,10 @@ impl Leg {
     }
 
     /// What protects this leg's bytes.
-    pub(crate) const fn security(&self) -> Security {
+    pub(crate) fn security(&self) -> Security {
         match &self.socket {
             Socket::Tls(_) => Security::Tls,
+            Socket::Pair(stream) => stream.below().security(),
             Socket::Plain(Stream::Unix(_)) => Security::Socket,
             Socket::Plain(Stream::Tcp(_)) | Socket::Gone => Security::Plain,
         }
@@ -127,8 +145,58 @@ impl Leg {
             Socket::Tls(stream) => {
                 stream.get_ref().1.protocol_version().and_then(|it| it.as_str()).unwrap_or("")
             }
+            Socket::Pair(stream) => stream.below().tls_version(),
             _ => "",
         }
+    }
+
+    /// Whether the peer is on this host.
+    pub(crate) fn is_local(&self) -> bool {
+        match &self.socket {
+            Socket::Plain(Stream::Unix(_)) => true,
+            _ => self.peer_ip().is_some_and(|ip| ip.to_canonical().is_loopback()),
+        }
+    }
+
+    /// A secret of this TLS connection alone, which both ends know.
+    ///
+    /// Errors: it isn't TLS 1.3, whose exporters bind to the whole handshake.
+    pub(crate) fn exporter(&self) -> io::Result<[u8; 32]> {
+        let Socket::Tls(stream) = &self.socket else { return Err(gone()) };
+        if self.tls_version() != "TLSv1_3" {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "a pair needs TLS 1.3"));
+        }
+        const LABEL: &[u8] = b"EXPORTER-wirepress-pair";
+        let exported = match stream.as_ref() {
+            TlsStream::Client(stream) => stream.get_ref().1.export_keying_material([0; 32], LABEL, None),
+            TlsStream::Server(stream) => stream.get_ref().1.export_keying_material([0; 32], LABEL, None),
+        };
+        exported.map_err(io::Error::other)
+    }
+
+    /// The stream, where it is a pair's.
+    pub(crate) fn pair_mut(&mut self) -> Option<&mut PairStream> {
+        match &mut self.socket {
+            Socket::Pair(stream) => Some(stream),
+            _ => None,
+        }
+    }
+
+    /// The stream, where it is a pair's.
+    pub(crate) const fn as_pair(&self) -> Option<&PairStream> {
+        match &self.socket {
+            Socket::Pair(stream) => Some(stream),
+            _ => None,
+        }
+    }
+
+    /// What it packs with below MySQL's protocol; `None` where it is no pair's.
+    pub(crate) fn pair_codec(&self) -> Option<&'static str> {
+        self.as_pair().map(|stream| match stream.algorithm() {
+            codec::Algorithm::Zstd => "pair-zstd",
+            codec::Algorithm::Zlib => "pair-deflate",
+            codec::Algorithm::Uncompressed => "pair-stored",
+        })
     }
 
     /// Goes on as a TLS server; `received` is what came behind the request for it.
@@ -174,6 +242,10 @@ impl Leg {
                 let ([received, sent], carrier) = (self.plain_lens, stream.get_ref().0);
                 [received + carrier.received_len, sent + carrier.sent_len]
             }
+            Socket::Pair(stream) => {
+                let below = stream.below().lens();
+                [below.socket_received_len, below.socket_sent_len]
+            }
             Socket::Plain(_) | Socket::Gone => [received_len, sent_len],
         };
         LegLens { received_len, sent_len, socket_received_len, socket_sent_len }
@@ -182,7 +254,7 @@ impl Leg {
     fn take_plain(&mut self) -> io::Result<Stream> {
         match std::mem::replace(&mut self.socket, Socket::Gone) {
             Socket::Plain(stream) => Ok(stream),
-            Socket::Tls(_) | Socket::Gone => Err(gone()),
+            Socket::Tls(_) | Socket::Pair(_) | Socket::Gone => Err(gone()),
         }
     }
 
@@ -196,6 +268,11 @@ impl Leg {
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Poll::Ready(Ok(0)),
                 read => read?,
             },
+            Socket::Pair(stream) => {
+                let read = stream.poll_read(cx, bytes);
+                self.received_len = stream.below().received_len;
+                return read;
+            }
             Socket::Gone => return Poll::Ready(Err(gone())),
         }
         let len = buffer.filled().len();
@@ -215,6 +292,11 @@ impl Leg {
                 self.needs_flush = true;
                 ready!(Pin::new(stream).poll_write(cx, bytes))?
             }
+            Socket::Pair(stream) => {
+                let written = stream.poll_write(cx, bytes);
+                self.sent_len = stream.below().sent_len;
+                return written;
+            }
             Socket::Gone => return Poll::Ready(Err(gone())),
         };
         self.sent_len += len as u64;
@@ -223,11 +305,17 @@ impl Leg {
 
     /// Waits until the socket has everything.
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.needs_flush
-            && let Socket::Tls(stream) = &mut self.socket
-        {
-            ready!(Pin::new(stream).poll_flush(cx))?;
-            self.needs_flush = false;
+        match &mut self.socket {
+            Socket::Tls(stream) if self.needs_flush => {
+                ready!(Pin::new(stream).poll_flush(cx))?;
+                self.needs_flush = false;
+            }
+            Socket::Pair(stream) => {
+                let flushed = stream.poll_flush(cx);
+                self.sent_len = stream.below().sent_len;
+                return flushed;
+            }
+            _ => {}
         }
         Poll::Ready(Ok(()))
     }
@@ -237,6 +325,7 @@ impl Leg {
         match &mut self.socket {
             Socket::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             Socket::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+            Socket::Pair(stream) => stream.poll_shutdown(cx),
             Socket::Gone => Poll::Ready(Ok(())),
         }
     }
@@ -247,6 +336,14 @@ impl Leg {
             Socket::Tls(stream) => {
                 stream.write_all(bytes).await?;
                 stream.flush().await?;
+            }
+            Socket::Pair(_) => {
+                let mut rest = bytes;
+                while !rest.is_empty() {
+                    let len = std::future::poll_fn(|cx| self.poll_write(cx, rest)).await?;
+                    rest = rest.get(len..).unwrap_or_default();
+                }
+                return std::future::poll_fn(|cx| self.poll_flush(cx)).await;
             }
             Socket::Gone => return Err(gone()),
         }

@@ -33,6 +33,7 @@ use wire::{Capabilities, Direction, Side};
 use crate::connect::{Attribute, Authenticated, FramedLeg};
 use crate::leg::Leg;
 use crate::meter::{Decision, LegLens, Meter};
+use crate::pair::PairStream;
 use crate::route::Route;
 use crate::worker::Worker;
 use crate::{Cause, ListenerConfig, Phase, Policy, SessionError, Traffic};
@@ -118,7 +119,14 @@ enum Event {
 impl<'a> Relay<'a> {
     pub(crate) fn new(legs: Authenticated, route: &'a Route, worker: &'a Worker, meter: &'a Meter) -> Self {
         let status = SessionStatus::new(legs.client.algorithm, legs.asked_zstd_level);
-        let Authenticated { client, server, agreed, client_packet_len_max, nonce, attributes, .. } = legs;
+        let Authenticated {
+            mut client, mut server, agreed, client_packet_len_max, nonce, attributes, ..
+        } = legs;
+        for leg in [&mut client.leg, &mut server.leg] {
+            if let Some(stream) = leg.pair_mut() {
+                stream.start_packing(&worker.shared);
+            }
+        }
         let login_lens = [&client.leg, &server.leg].map(|leg| [leg.received_len, leg.sent_len]);
         let [[client_received, client_sent], [server_received, server_sent]] = login_lens;
         let same = client.algorithm == server.algorithm;
@@ -310,6 +318,13 @@ impl<'a> Relay<'a> {
         let waits_for_memory =
             |half: &HalfPipe| half.unpacker.as_ref().is_some_and(Unpacker::waits_for_memory);
         let (to_server, to_client) = (&self.to_server, &self.to_client);
+        let frame_waits = |leg: &Leg| leg.as_pair().is_some_and(PairStream::is_inside_frame);
+        if to_server.awaits_source && frame_waits(&self.client) {
+            return Some((Side::Client, self.client.received_len));
+        }
+        if to_client.awaits_source && frame_waits(&self.server) {
+            return Some((Side::Server, self.server.received_len));
+        }
         let has_frames = to_server.unpacker.is_some() || to_server.packer.is_some();
         if has_frames
             && (waits_for_memory(to_server) || (to_server.awaits_source && to_server.is_inside_unit()))

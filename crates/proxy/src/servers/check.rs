@@ -28,7 +28,7 @@ pub(super) async fn check(route: &Route, address: &Address, lookups: &Lookups) -
 async fn look(route: &Route, address: &Address, lookups: &Lookups) -> Result<Seen, Cause> {
     let limit = route.config.health_check.timeout;
     let mut slot = None;
-    let opened = connect::open(&mut slot, &route.config, address, &Header::LOCAL, lookups);
+    let opened = connect::open(&mut slot, route, address, &Header::LOCAL, lookups, None);
     let opened = timeout(limit, opened).await;
     let opened =
         opened.map_or(Err(Cause::TimedOut(limit.as_secs())), |opened| opened.map_err(|error| error.cause));

@@ -191,7 +191,7 @@ mod tests {
     fn ports(servers: &Servers) -> Vec<u16> {
         let port = |server: &Arc<Server>| match server.address {
             Address::Tcp { port, .. } => port,
-            Address::Unix(_) => 0,
+            Address::Unix(_) | Address::Pair(_) => 0,
         };
         servers.candidates().iter().map(port).collect()
     }

@@ -14,6 +14,7 @@ use tokio_rustls::rustls::Error;
 
 mod carrier;
 mod der;
+mod ephemeral;
 mod files;
 mod fingerprint;
 mod listener;
@@ -23,6 +24,7 @@ mod server_leg;
 mod version_1;
 
 pub(crate) use carrier::Carrier;
+pub(crate) use ephemeral::ephemeral;
 pub use files::TlsError;
 pub use fingerprint::{BadFingerprint, Fingerprint};
 pub use listener::{ListenerTls, TlsMode};

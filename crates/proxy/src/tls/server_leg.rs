@@ -2,6 +2,7 @@
 //!
 //! Source: MySQL manual, "Command Options for Encrypted Connections". Not here: the handshake (`connect`).
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use tokio_rustls::rustls::{
 
 use super::version_1::Version1Key;
 use super::{Fingerprint, Reloading, TlsError, files};
+use crate::{Address, Cause};
 
 /// `--ssl-mode`, with MySQL's meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -71,6 +73,16 @@ impl ServerTls {
             (None, None, Some(_)) => SslMode::Required,
             (None, None, None) => SslMode::default(),
         }
+    }
+
+    /// The name that the certificate of the server at `address` must have, where names are checked.
+    pub(crate) fn name_of(&self, address: &Address) -> Result<ServerName<'static>, Cause> {
+        let host = match address {
+            Address::Tcp { host, .. } if self.mode() == SslMode::VerifyIdentity => host,
+            _ => "localhost",
+        };
+        ServerName::try_from(host.to_owned())
+            .map_err(|error| Cause::Tls(io::Error::new(io::ErrorKind::InvalidInput, error)))
     }
 
     /// Reads the files; `None` when TLS is disabled.

@@ -189,6 +189,7 @@ impl Line {
                 stream.set_read_timeout(Some(PATIENCE)).unwrap();
                 Box::new(stream)
             }
+            Address::Pair(_) => panic!("clients connect to no pair"),
             Address::Unix(path) => {
                 let stream = UnixStream::connect(path).unwrap();
                 stream.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -64,7 +64,7 @@ fn a_legs_bytes_are_those_that_its_socket_counts() {
         for (algorithm, tls) in
             [(Uncompressed, false), (Zlib, false), (Zstd, false), (Uncompressed, true), (Zstd, true)]
         {
-            let legs = Legs { client: client_algorithm, server: algorithm };
+            let legs = Legs::of(client_algorithm, algorithm);
             let route = Route::with(server, legs, TCP, |config| {
                 if tls {
                     config.server_tls.mode = Some(SslMode::Required);

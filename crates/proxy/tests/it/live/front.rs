@@ -104,6 +104,7 @@ impl Client {
             Address::Tcp { host, port } => {
                 command.arg("--protocol=tcp").arg(format!("--host={host}")).arg(format!("--port={port}"));
             }
+            Address::Pair(_) => panic!("clients connect to no pair"),
             Address::Unix(path) => {
                 let path = path.as_os_str().as_bytes();
                 command

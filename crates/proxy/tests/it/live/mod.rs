@@ -11,6 +11,7 @@ mod flows;
 mod front;
 mod limits;
 pub(crate) mod log_lines;
+mod pair;
 mod probes;
 mod proxy_protocol;
 mod replication;

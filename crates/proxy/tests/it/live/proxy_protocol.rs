@@ -103,11 +103,11 @@ fn mariadb(kind: Kind, networks: &str) -> Option<RealServer> {
 }
 
 const HOST: &str = "select host from information_schema.processlist where id = connection_id()";
-const CLIENT_ATTRIBUTES: &str = "select coalesce(group_concat(attr_name, '=', attr_value order by attr_name), '') from \
+pub(in crate::live) const CLIENT_ATTRIBUTES: &str = "select coalesce(group_concat(attr_name, '=', attr_value order by attr_name), '') from \
      performance_schema.session_connect_attrs where processlist_id = connection_id() and \
      (attr_name like '\\_client\\_ip%' or attr_name like '\\_client\\_port%' or attr_name = 'own')";
 
-fn attributes_of(address: SocketAddr) -> String {
+pub(in crate::live) fn attributes_of(address: SocketAddr) -> String {
     format!("_client_ip={},_client_port={}", address.ip(), address.port())
 }
 

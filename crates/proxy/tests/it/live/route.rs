@@ -25,25 +25,35 @@ use super::client::{Client, Terms};
 pub(crate) struct Legs {
     pub(crate) client: Algorithm,
     pub(crate) server: Algorithm,
+    /// Two proxies, which talk a pair's stream.
+    pub(crate) pair: bool,
 }
 
 impl Legs {
-    pub(crate) const PLAIN: Self = Self { client: Uncompressed, server: Uncompressed };
+    pub(crate) const PLAIN: Self = Self::of(Uncompressed, Uncompressed);
+    pub(crate) const PAIR: Self = Self { pair: true, ..Self::PLAIN };
 
-    /// Every pair that the server allows: nine on MySQL, six on MariaDB, which has no zstd.
+    /// One proxy with these.
+    pub(crate) const fn of(client: Algorithm, server: Algorithm) -> Self {
+        Self { client, server, pair: false }
+    }
+
+    /// Every pair that the server allows: nine on MySQL, six on MariaDB, which has no zstd; and two proxies.
     pub(crate) fn all(kind: Kind) -> Vec<Self> {
         let server = if kind.is_mariadb() { &[Uncompressed, Zlib][..] } else { &[Uncompressed, Zlib, Zstd] };
         let clients = [Uncompressed, Zlib, Zstd];
         clients
             .into_iter()
-            .flat_map(|client| server.iter().map(move |&server| Self { client, server }))
+            .flat_map(|client| server.iter().map(move |&server| Self::of(client, server)))
+            .chain([Self::PAIR])
             .collect()
     }
 }
 
 impl fmt::Display for Legs {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} client, {} server", self.client, self.server)
+        write!(formatter, "{} client, {} server", self.client, self.server)?;
+        formatter.write_str(if self.pair { ", by a pair" } else { "" })
     }
 }
 
@@ -66,6 +76,8 @@ pub(crate) const SOCKETS: [[Socket; 2]; 4] = [
 pub(crate) struct Route<'s> {
     pub(crate) server: &'s RealServer,
     pub(crate) proxy: Option<Proxy>,
+    /// The other half of a pair, beside the server.
+    pub(crate) other_half: Option<Proxy>,
     pub(crate) address: Address,
     pub(crate) algorithm: Algorithm,
     /// Where the proxy's socket is.
@@ -76,7 +88,7 @@ impl<'s> Route<'s> {
     /// No proxy, no compression.
     pub(crate) fn direct(server: &'s RealServer) -> Self {
         let address = server.address().into();
-        Self { server, proxy: None, address, algorithm: Uncompressed, _directory: None }
+        Self { server, proxy: None, other_half: None, address, algorithm: Uncompressed, _directory: None }
     }
 
     /// Through a proxy, over TCP.
@@ -106,14 +118,31 @@ impl<'s> Route<'s> {
             Socket::Tcp => server.address().into(),
             Socket::Unix => Address::Unix(server.socket_path()),
         };
+        let (target, other_half) = if legs.pair {
+            let mut config = ListenerConfig::new("127.0.0.1:0".parse().unwrap(), target);
+            config.is_pair = true;
+            config.server_tls.mode = Some(SslMode::Disabled);
+            config.server_algorithms = vec![legs.server];
+            let other_half = Proxy::start(config).unwrap();
+            (Address::Pair(Box::new(other_half.address().clone())), Some(other_half))
+        } else {
+            (target, None)
+        };
         let mut config = ListenerConfig::new(listen, target);
-        config.server_algorithms = vec![legs.server];
+        config.server_algorithms = if legs.pair { Algorithm::ALL.to_vec() } else { vec![legs.server] };
         // Tests of TLS ask for it.
         config.server_tls.mode = Some(SslMode::Disabled);
         adjust(&mut config);
         let proxy = Proxy::start(config).unwrap();
         let address = proxy.address().clone();
-        Self { server, proxy: Some(proxy), address, algorithm: legs.client, _directory: directory }
+        Self {
+            server,
+            proxy: Some(proxy),
+            other_half,
+            address,
+            algorithm: legs.client,
+            _directory: directory,
+        }
     }
 
     /// The same way for a client with another algorithm.
@@ -153,6 +182,7 @@ impl<'s> Route<'s> {
                     format!("--port={port}").into(),
                 ]
             }
+            Address::Pair(_) => panic!("clients connect to no pair"),
             Address::Unix(path) => {
                 let mut argument = OsString::from("--socket=");
                 argument.push(path);

@@ -109,20 +109,24 @@ impl Content {
     }
 }
 
-/// Each size directly, and on each of the pairs of legs that have it in their list.
+/// Each size directly, on each of the pairs of legs that have it in their list, and through two proxies.
 fn payloads_are_the_same(kind: Kind, content: Content, pairs: &[(Algorithm, Algorithm, &[usize])]) {
     let Some(server) = server(kind) else { return };
     let mut direct = Route::direct(server).connect();
     let mut routes: Vec<_> = pairs
         .iter()
         .map(|&(client, server_algorithm, sizes)| {
-            let legs = Legs { client, server: server_algorithm };
+            let legs = Legs::of(client, server_algorithm);
             let route = Route::through(server, legs);
             let client = route.connect();
             (legs, route, client, sizes)
         })
         .collect();
     let sizes: BTreeSet<usize> = pairs.iter().flat_map(|(.., sizes)| sizes.iter().copied()).collect();
+    let all: Vec<_> = sizes.iter().copied().collect();
+    let paired = Route::through(server, Legs::PAIR);
+    let client = paired.connect();
+    routes.push((Legs::PAIR, paired, client, &all));
     for len in sizes {
         let select = content.select_of_row(len);
         let row = direct.query(&select);

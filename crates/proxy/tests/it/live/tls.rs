@@ -8,7 +8,7 @@
 //!
 //! Not here: what a leg of TLS does to the rules of authentication, on bytes (`wire::connect::auth`).
 
-mod certificates;
+pub(super) mod certificates;
 mod client;
 mod compression;
 mod endings;

@@ -65,6 +65,7 @@ impl Connection {
                 (Box::new(TcpStream::connect((host.as_str(), *port)).unwrap()), Security::Plain)
             }
             Address::Unix(path) => (Box::new(UnixStream::connect(path).unwrap()), Security::Socket),
+            Address::Pair(_) => panic!("clients connect to no pair"),
         };
         let mut connection = Self { stream, end: Endpoint::new(64 << 20), security, nonce: Vec::new() };
         let greeting = match FirstPacket::parse(&connection.receive()).unwrap() {

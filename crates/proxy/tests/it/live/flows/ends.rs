@@ -167,14 +167,14 @@ fn a_server_killed_in_a_result_is_an_error(kind: Kind) {
         let route = Route::through(&server, legs);
         let mut cli = route.cli();
         cli.arg("--quick");
-        (legs, route.proxy, cli)
+        (legs, [route.proxy, route.other_half], cli)
     });
     let clients: Vec<_> = addresses.collect();
     let [begun, killed] = [Barrier::new(clients.len() + 1), Barrier::new(clients.len() + 1)];
     thread::scope(|scope| {
         let ends = clients
             .into_iter()
-            .map(|(legs, proxy, mut cli)| {
+            .map(|(legs, proxies, mut cli)| {
                 let (begun, killed) = (&begun, &killed);
                 scope.spawn(move || {
                     let mut client = spawn(&mut cli, ENDLESS);
@@ -184,7 +184,7 @@ fn a_server_killed_in_a_result_is_an_error(kind: Kind) {
                     killed.wait();
                     let since = Instant::now();
                     let output = client.wait_with_output().unwrap();
-                    drop(proxy);
+                    drop(proxies);
                     (legs, output, since.elapsed())
                 })
             })

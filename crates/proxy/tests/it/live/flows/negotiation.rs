@@ -35,7 +35,7 @@ fn mysql_and_its_client_show_the_client_legs_algorithm() {
 #[test]
 fn levels_are_asked_of_mysql_as_the_operator_says() {
     let Some(server) = super::server(Kind::MySql) else { return };
-    let legs = Legs { client: Zstd, server: Zstd };
+    let legs = Legs::of(Zstd, Zstd);
     let route = Route::with(server, legs, TCP, |config| {
         config.zstd_level = ZstdLevel::new(7).unwrap();
         config.intercept_session_status = false;
@@ -76,7 +76,7 @@ fn what_is_not_permitted_is_refused_as_mysql_refuses_it() {
     let Some(only_zstd) = required_with(Kind::MySql, &options) else { return };
     remember_password(&only_zstd);
     let direct = Route::direct(&only_zstd);
-    let through = Route::with(&only_zstd, Legs { client: Zstd, server: Zstd }, TCP, |config| {
+    let through = Route::with(&only_zstd, Legs::of(Zstd, Zstd), TCP, |config| {
         config.permitted = AlgorithmSet::of(&[Zstd]);
     });
     let refused = |route: &Route<'_>, terms: &Terms| {
@@ -104,7 +104,7 @@ fn a_clients_level_is_capped() {
     let Some(server) = super::server(Kind::MySql) else { return };
     let text = text_row(5, 5, 300_000).replace(['\'', '\\'], " ");
     let packed_len = |zstd_level, max| {
-        let legs = Legs { client: Zstd, server: Uncompressed };
+        let legs = Legs::of(Zstd, Uncompressed);
         let route =
             Route::with(server, legs, TCP, |config| config.zstd_level_max = ZstdLevel::new(max).unwrap());
         let mut client = route.connect_on(Terms { zstd_level, ..Terms::default() });
@@ -120,7 +120,7 @@ fn a_clients_level_is_capped() {
 #[test]
 fn an_algorithm_that_the_server_lacks_is_named() {
     let Some(server) = super::server(Kind::MariaDb) else { return };
-    let route = Route::through(server, Legs { client: Uncompressed, server: Zstd });
+    let route = Route::through(server, Legs::of(Uncompressed, Zstd));
     let text = complaint(&run(&mut route.cli(), "select 1"));
     let names = ["ERROR 1429", "zstd", &server.address().to_string(), "--compression-algorithms"];
     assert!(names.iter().all(|name| text.contains(name)), "{text}");
@@ -140,7 +140,7 @@ fn a_server_that_is_away_is_named() {
         let Some(server) = super::server(kind) else { return };
         let away = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         for client in [Uncompressed, Zlib, Zstd] {
-            let legs = Legs { client, server: Zlib };
+            let legs = Legs::of(client, Zlib);
             let route = Route::with(server, legs, TCP, |config| config.servers = vec![away.into()]);
             let text = complaint(&run(&mut route.cli(), "select 1"));
             let names = ["1429", &away.to_string(), "refused"];
@@ -155,7 +155,7 @@ fn both_legs_may_be_ipv6() {
         let options = Options::new().bind("::1".parse().unwrap());
         let Some(server) = required_with(kind, &options) else { return };
         let listen = |config: &mut ListenerConfig| config.listen = "[::1]:0".parse().unwrap();
-        for legs in [Legs::PLAIN, Legs { client: Zlib, server: Zlib }] {
+        for legs in [Legs::PLAIN, Legs::of(Zlib, Zlib)] {
             let route = Route::with(&server, legs, TCP, listen);
             let statement = "select substring_index(host, ':', 3) from information_schema.processlist
                 where id = connection_id()";
@@ -171,7 +171,7 @@ fn both_legs_may_be_ipv6() {
 fn both_legs_may_be_named() {
     for kind in [Kind::MySql, Kind::MariaDb] {
         let Some(server) = super::server(kind) else { return };
-        let route = Route::with(server, Legs { client: Zlib, server: Zlib }, TCP, |config| {
+        let route = Route::with(server, Legs::of(Zlib, Zlib), TCP, |config| {
             config.listen = "localhost:0".parse().unwrap();
             config.servers = vec![format!("localhost:{}", server.address().port()).parse().unwrap()];
         });

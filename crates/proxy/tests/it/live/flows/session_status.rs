@@ -282,7 +282,7 @@ fn query_attributes_may_stand_before_the_statement() {
 fn the_interception_can_be_switched_off() {
     for kind in [Kind::MySql, Kind::MariaDb] {
         let Some(server) = super::server(kind) else { return };
-        let legs = Legs { client: Zlib, server: Uncompressed };
+        let legs = Legs::of(Zlib, Uncompressed);
         let route = Route::with(server, legs, [Socket::Tcp, Socket::Tcp], |config| {
             config.intercept_session_status = false;
         });

@@ -13,20 +13,20 @@ use rcgen::{
 use tempfile::TempDir;
 
 /// An authority; its files are gone when it is dropped.
-pub(super) struct Authority {
+pub(in crate::live) struct Authority {
     directory: TempDir,
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
 /// PEM files.
 #[derive(Clone, Debug)]
-pub(super) struct Pair {
-    pub(super) cert: PathBuf,
-    pub(super) key: PathBuf,
+pub(in crate::live) struct Pair {
+    pub(in crate::live) cert: PathBuf,
+    pub(in crate::live) key: PathBuf,
 }
 
 impl Authority {
-    pub(super) fn new() -> Self {
+    pub(in crate::live) fn new() -> Self {
         let directory = tempfile::Builder::new().prefix("wirepress-tls-").tempdir().unwrap();
         let mut params = CertificateParams::default();
         params.distinguished_name = named("the test's authority");
@@ -38,17 +38,17 @@ impl Authority {
     }
 
     /// Its own certificate.
-    pub(super) fn ca(&self) -> PathBuf {
+    pub(in crate::live) fn ca(&self) -> PathBuf {
         self.directory.path().join("ca.pem")
     }
 
     /// A place for files that shall go with it.
-    pub(super) fn path(&self, file: &str) -> PathBuf {
+    pub(in crate::live) fn path(&self, file: &str) -> PathBuf {
         self.directory.path().join(file)
     }
 
     /// A new certificate in files called after `name`, which is its common name too, with these alternative names.
-    pub(super) fn sign(&self, name: &str, alternative_names: &[&str]) -> Pair {
+    pub(in crate::live) fn sign(&self, name: &str, alternative_names: &[&str]) -> Pair {
         let names = alternative_names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let mut params = CertificateParams::new(names).unwrap();
         params.distinguished_name = named(name);
@@ -62,7 +62,7 @@ impl Authority {
     }
 
     /// A certificate of X.509 version 1, as MySQL's manual makes them with openssl.
-    pub(super) fn sign_version_1(&self, name: &str) -> Pair {
+    pub(in crate::live) fn sign_version_1(&self, name: &str) -> Pair {
         let pair = self.sign(name, &[]);
         let (request, ca_key) = (self.path("request"), self.path("ca-key.pem"));
         std::fs::write(&ca_key, self.issuer.key().serialize_pem()).unwrap();
@@ -93,18 +93,18 @@ impl Authority {
 
 impl Pair {
     /// What MySQL made for itself at its first start: a common name, and no alternative names.
-    pub(super) fn of_mysql(server: &RealServer) -> Self {
+    pub(in crate::live) fn of_mysql(server: &RealServer) -> Self {
         let data = data_directory(server);
         Self { cert: data.join("server-cert.pem"), key: data.join("server-key.pem") }
     }
 
     /// A listener that presents it.
-    pub(super) fn listener(&self, mode: TlsMode) -> Option<ListenerTls> {
+    pub(in crate::live) fn listener(&self, mode: TlsMode) -> Option<ListenerTls> {
         Some(ListenerTls { mode, cert: self.cert.clone(), key: self.key.clone(), client_ca: None })
     }
 
     /// As openssl counts it.
-    pub(super) fn fingerprint(&self) -> Fingerprint {
+    pub(in crate::live) fn fingerprint(&self) -> Fingerprint {
         let openssl = std::process::Command::new("openssl")
             .args(["x509", "-noout", "-fingerprint", "-sha256", "-in"])
             .arg(&self.cert)
@@ -116,7 +116,7 @@ impl Pair {
 }
 
 /// The authority that MySQL made at its first start.
-pub(super) fn mysqls_ca(server: &RealServer) -> PathBuf {
+pub(in crate::live) fn mysqls_ca(server: &RealServer) -> PathBuf {
     data_directory(server).join("ca.pem")
 }
 

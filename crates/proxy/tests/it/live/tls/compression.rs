@@ -83,7 +83,7 @@ fn each_leg_is_compressed_inside_its_tls() {
     for (client_leg, server_leg, says) in
         [(Zlib, Zstd, "zstd"), (Zstd, Zlib, "zlib"), (Uncompressed, Zstd, "zstd"), (Zstd, Uncompressed, "")]
     {
-        let legs = Legs { client: client_leg, server: server_leg };
+        let legs = Legs::of(client_leg, server_leg);
         let route = Route::with(server, legs, [Socket::Tcp, Socket::Tcp], |config| {
             config.tls = pair.listener(TlsMode::Required);
             config.server_tls.mode = Some(SslMode::Required);

@@ -1,0 +1,57 @@
+//! Warm streams: a new session needs no handshake across the link; idle ones give their memory back.
+//!
+//! Not here: what becomes of them when the link is cut (`ends`).
+
+use std::time::Duration;
+
+use lab::real::{Kind, required};
+
+use super::{Halves, wait_until};
+use crate::live::client::{Client, Terms, remember_password};
+
+#[test]
+fn a_session_takes_a_warm_stream_and_another_is_made_ready() {
+    let Some(server) = required(Kind::MySql) else { return };
+    remember_password(server);
+    let halves = Halves::of(server);
+    let config = proxy::Config {
+        workers: 1,
+        ..super::pair_dialer(halves.tap.address(), |config| config.pair.warm_connections = 1).into()
+    };
+    let dialer = proxy::Proxy::start(config).unwrap();
+    let connect = || Client::connect(dialer.address(), &Terms::default()).unwrap();
+    let first = connect();
+    // Its own, and one for the next.
+    wait_until(|| halves.tap.connections() == 2);
+    wait_until(|| halves.tap.lens()[1] > 0);
+    let mut second = connect();
+    assert_eq!(second.value("select 1"), "1");
+    wait_until(|| halves.tap.connections() == 3);
+    assert_eq!(halves.listener.counters().sessions(), 2, "a warm stream is no session");
+    drop((first, second));
+}
+
+#[test]
+fn an_idle_session_rests_and_goes_on_with_a_new_history() {
+    let Some(server) = required(Kind::MySql) else { return };
+    remember_password(server);
+    let short = |config: &mut proxy::ListenerConfig| {
+        config.pair.history_timeout = Duration::from_millis(300);
+        config.pair.warm_connections = 0;
+    };
+    let halves = Halves::to(server.address().into(), short, short);
+    let mut client = Client::connect(halves.dialer.address(), &Terms::default()).unwrap();
+    let mut ask = || {
+        let before = halves.tap.lens()[1];
+        assert_eq!(client.query("select 'a row that is the same again and again' as name").len(), 4);
+        halves.tap.lens()[1] - before
+    };
+    let (first, second) = (ask(), ask());
+    assert!(second * 2 < first, "history: {first}, then {second} bytes");
+    // Both directions say that they rest: a header each.
+    let [to_listener, to_dialer] = halves.tap.lens();
+    wait_until(|| halves.tap.lens() == [to_listener + 7, to_dialer + 7]);
+    let third = ask();
+    assert!(third > second * 2, "a new history begins: {second}, then {third} bytes");
+    assert!(ask() * 2 < third);
+}

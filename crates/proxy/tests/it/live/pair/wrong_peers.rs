@@ -1,0 +1,100 @@
+//! Who is no pair gets, or is, a clear error within a deadline.
+//!
+//! Not here: keys (`keys`).
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lab::real::{Kind, required};
+use proxy::{Address, Proxy};
+use wire::response::ErrPacket;
+
+use super::{pair_dialer, pair_listener, wait_until};
+use crate::live::client::{Client, Terms};
+
+const LIMIT: Duration = Duration::from_secs(2);
+
+fn listener() -> Proxy {
+    let nowhere = "127.0.0.1:1".parse().unwrap();
+    Proxy::start(pair_listener(nowhere, |config| config.login_timeout = LIMIT)).unwrap()
+}
+
+/// What a peer of a pair listener gets that says `words`.
+fn told(listener: &Proxy, words: &[u8]) -> Vec<u8> {
+    let Address::Tcp { host, port } = listener.address() else { panic!("no TCP address") };
+    let mut stream = TcpStream::connect((host.as_str(), *port)).unwrap();
+    stream.set_read_timeout(Some(LIMIT * 10)).unwrap();
+    stream.write_all(words).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn whoever_connects_to_a_pair_listener_and_is_no_pair_is_told_in_its_own_protocol() {
+    let listener = listener();
+    let begun = Instant::now();
+    // A MySQL client waits for a greeting.
+    let refusal = Client::connect(listener.address(), &Terms::default()).err().unwrap();
+    assert_eq!(refusal.code, 1043);
+    assert!(refusal.to_string().contains("This is a wirepress pair listener"), "{refusal}");
+    let http = String::from_utf8(told(&listener, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")).unwrap();
+    assert!(http.starts_with("HTTP/1.1 400 ") && http.contains("pair listener"), "{http}");
+    assert_eq!(told(&listener, b"\x16\x03\x01\x02\x00\x01\x00"), b"");
+    let garbage = told(&listener, b"what is this");
+    assert!(ErrPacket::parse(&garbage[4..]).unwrap().to_string().contains("pair listener"));
+    assert!(begun.elapsed() < LIMIT * 5, "{:?}", begun.elapsed());
+    wait_until(|| listener.counters().faults_of(wire::Side::Client, "pair_peer_foreign") == 4);
+    assert_eq!(listener.counters().sessions(), 0, "none of them is a session");
+}
+
+#[test]
+fn a_magic_that_is_followed_by_silence_ends_at_the_deadline() {
+    let listener = listener();
+    let begun = Instant::now();
+    assert_eq!(told(&listener, b"\x89WPPAIRC"), b"\x89WPPAIRC");
+    assert!(begun.elapsed() < LIMIT * 5, "{:?}", begun.elapsed());
+    wait_until(|| listener.counters().faults_of(wire::Side::Client, "timed_out") == 1);
+}
+
+/// The error that a client of a pair's dialer gets, whose other half is at `peer`.
+fn refusal(peer: Address) -> String {
+    let dialer = Proxy::start(pair_dialer(peer, |config| config.connect_timeout = LIMIT)).unwrap();
+    Client::connect(dialer.address(), &Terms::default()).err().unwrap().to_string()
+}
+
+#[test]
+fn a_mysql_server_where_a_pair_is_expected_is_named() {
+    for kind in [Kind::MySql, Kind::MariaDb] {
+        let Some(server) = required(kind) else { return };
+        let told = refusal(server.address().into());
+        assert!(told.contains("no wirepress pair") && told.contains("a MySQL server's greeting"), "{told}");
+    }
+}
+
+#[test]
+fn other_peers_where_a_pair_is_expected_are_named_and_a_silent_one_is_given_up() {
+    for (words, reason) in [
+        (&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], "look like HTTP"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", "look like SSH"),
+        (b"", "nothing came for 2 s"),
+        (b"\x89WPPAIRX\x05\0never", "the pair refused: never"),
+    ] {
+        let peer = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = peer.local_addr().unwrap().into();
+        let held = thread::spawn(move || {
+            let (mut stream, _) = peer.accept().unwrap();
+            stream.write_all(words).unwrap();
+            // Until the dialer gives up.
+            std::io::copy(&mut stream, &mut std::io::sink()).ok()
+        });
+        let told = refusal(address);
+        assert!(told.contains("1429") && told.contains(reason), "{told}");
+        assert!(held.join().is_ok());
+    }
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let told = refusal(nobody.into());
+    assert!(told.contains("1429") && told.contains("refused"), "{told}");
+}
