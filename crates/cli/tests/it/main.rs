@@ -9,6 +9,7 @@ mod bench;
 mod demo;
 mod dependencies;
 mod faults;
+mod pack;
 mod process;
 mod restart;
 mod signals;
