@@ -98,6 +98,9 @@ pub(crate) struct ReportArgs {
     /// Tell rate, ratio and, with --size, the time left: on a terminal twice a second, else every ten seconds.
     #[arg(long)]
     pub(crate) progress: bool,
+    /// Tell it as lines of JSON, once a second and in the end.
+    #[arg(long)]
+    pub(crate) json: bool,
     /// Leave out the closing line.
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,

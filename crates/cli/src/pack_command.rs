@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use transfer::{Fault, Meter, PackOptions, Rule, Summary, UnpackOptions};
 
 use crate::pack_args::{PackArgs, ReportArgs, UnpackArgs};
-use crate::progress::{Progress, Sized, megabytes, per_second};
+use crate::progress::{Progress, Sized, json, megabytes, per_second};
 use crate::standard_streams::{self, AtTerminal};
 
 /// Packs standard input to standard output.
@@ -73,12 +73,18 @@ pub(crate) fn told(
     run: impl FnOnce(&Meter) -> Result<Summary, Fault>,
 ) -> anyhow::Result<Option<(Summary, Duration)>> {
     let meter = Arc::<Meter>::default();
-    let progress = report.progress.then(|| Progress::start(name, &meter, size)).transpose()?;
+    let is_shown = report.progress || report.json;
+    let progress = is_shown.then(|| Progress::start(name, &meter, size, report.json)).transpose()?;
     let began = Instant::now();
     let summary = run(&meter);
     drop(progress);
+    if report.json {
+        let event = if summary.is_ok() { "done" } else { "failed" };
+        drop(writeln!(io::stderr(), "{}", json(name, event, meter.read(), began.elapsed())));
+    }
     let summary = summary?;
-    Ok((!report.quiet).then(|| (summary, began.elapsed())))
+    let is_told = !report.quiet && !report.json;
+    Ok(is_told.then(|| (summary, began.elapsed())))
 }
 
 /// The closing line.

@@ -26,17 +26,31 @@ pub(crate) enum Sized {
 
 impl Progress {
     /// Tells of `meter` from now on, with `name` before each line.
-    pub(crate) fn start(name: &'static str, meter: &Arc<Meter>, size: Sized) -> std::io::Result<Self> {
+    pub(crate) fn start(
+        name: &'static str,
+        meter: &Arc<Meter>,
+        size: Sized,
+        is_json: bool,
+    ) -> std::io::Result<Self> {
         let (running, ended) = channel::<()>();
         let meter = Arc::clone(meter);
-        let is_terminal = std::io::stderr().is_terminal();
-        let (pause, end) = if is_terminal { (TERMINAL_PAUSE, "\x1b[K\r") } else { (LOG_PAUSE, "\n") };
+        let is_terminal = !is_json && std::io::stderr().is_terminal();
+        let (pause, end) = match (is_json, is_terminal) {
+            (true, _) => (JSON_PAUSE, "\n"),
+            (false, true) => (TERMINAL_PAUSE, "\x1b[K\r"),
+            (false, false) => (LOG_PAUSE, "\n"),
+        };
         let thread = std::thread::Builder::new().name("progress".to_owned()).spawn(move || {
             let began = Instant::now();
             while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-                let line = line(meter.read(), size, began.elapsed());
+                let (reading, took) = (meter.read(), began.elapsed());
+                let line = if is_json {
+                    json(name, "progress", reading, took)
+                } else {
+                    format!("{name}: {}", line(reading, size, took))
+                };
                 // Whoever closed standard error doesn't want to know.
-                drop(write!(std::io::stderr(), "{name}: {line}{end}"));
+                drop(write!(std::io::stderr(), "{line}{end}"));
             }
             if is_terminal {
                 drop(write!(std::io::stderr(), "\x1b[K"));
@@ -77,6 +91,15 @@ fn line(reading: Reading, size: Sized, took: Duration) -> String {
     line
 }
 
+/// One object on a line.
+pub(crate) fn json(name: &str, event: &str, reading: Reading, took: Duration) -> String {
+    let Reading { plain_len, packed_len } = reading;
+    let seconds = took.as_secs_f64();
+    format!(
+        r#"{{"command":"{name}","event":"{event}","seconds":{seconds:.3},"plain_bytes":{plain_len},"packed_bytes":{packed_len}}}"#
+    )
+}
+
 /// Bytes a second.
 pub(crate) fn per_second(len: u64, took: Duration) -> u64 {
     // A day has fewer than 2^37 milliseconds.
@@ -98,6 +121,7 @@ fn ratio(a: u64, b: u64) -> f64 {
 }
 
 const TERMINAL_PAUSE: Duration = Duration::from_millis(500);
+const JSON_PAUSE: Duration = Duration::from_secs(1);
 const LOG_PAUSE: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ mod faults;
 mod pack;
 mod process;
 mod restart;
+mod send;
 mod signals;
+mod sst;
 mod unsafe_code;
 mod workers;
