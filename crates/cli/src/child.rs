@@ -8,6 +8,8 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::Context;
 
@@ -42,7 +44,19 @@ impl Drop for Running {
 /// What a command writes.
 pub(crate) struct Source {
     output: ChildStdout,
-    running: Running,
+    running: Arc<Mutex<Running>>,
+}
+
+/// Ends a source's command when dropped: whoever reads from it may be left waiting in a thread that nobody waits for.
+pub(crate) struct SourceGuard(Arc<Mutex<Running>>);
+
+impl Drop for SourceGuard {
+    fn drop(&mut self) {
+        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // It may have ended.
+        drop(running.child.kill());
+        drop(running.child.wait());
+    }
 }
 
 impl Source {
@@ -53,7 +67,24 @@ impl Source {
         };
         let output = child.stdout.take().context("the command has no output")?;
         standard_streams::widen(&output);
-        Ok(Some(Self { output, running: Running { child, name } }))
+        Ok(Some(Self { output, running: Arc::new(Mutex::new(Running { child, name })) }))
+    }
+
+    /// Ends the command when dropped.
+    pub(crate) fn guard(&self) -> SourceGuard {
+        SourceGuard(Arc::clone(&self.running))
+    }
+
+    /// Waits for the command's end, which must be a good one; a guard may end it meanwhile.
+    fn end(&self) -> io::Result<()> {
+        loop {
+            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            if running.child.try_wait()?.is_some() {
+                return running.end();
+            }
+            drop(running);
+            std::thread::sleep(POLL);
+        }
     }
 }
 
@@ -61,7 +92,7 @@ impl Read for Source {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         let len = self.output.read(room)?;
         if len == 0 && !room.is_empty() {
-            self.running.end()?;
+            self.end()?;
         }
         Ok(len)
     }
@@ -128,3 +159,6 @@ fn start(
     let child = pipe(command.args(args)).spawn().with_context(|| format!("cannot start '{program}'"))?;
     Ok(Some((child, program.clone())))
 }
+
+/// A command ends at once after its output, as a rule.
+const POLL: Duration = Duration::from_millis(2);

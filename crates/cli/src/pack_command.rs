@@ -70,7 +70,7 @@ pub(crate) fn told(
     name: &'static str,
     report: &ReportArgs,
     size: Sized,
-    run: impl FnOnce(&Meter) -> Result<Summary, Fault>,
+    run: impl FnOnce(&Arc<Meter>) -> Result<Summary, Fault>,
 ) -> anyhow::Result<Option<(Summary, Duration)>> {
     let meter = Arc::<Meter>::default();
     let is_shown = report.progress || report.json;

@@ -21,7 +21,7 @@ pub(crate) struct SendArgs {
     pub(crate) to: String,
     #[command(flatten)]
     pub(crate) security: SecurityArgs,
-    /// How many connections [default: as many as make it faster, up to 8].
+    /// How many connections [default: 2, and up to 4 if they make it faster].
     #[arg(short = 'K', long, value_name = "N",
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=64))]
     pub(crate) connections: Option<usize>,

@@ -3,6 +3,7 @@
 //! Not here: the transfer itself, and what is told meanwhile (`progress`).
 
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -35,13 +36,17 @@ pub(crate) fn send(args: &SendArgs) -> anyhow::Result<()> {
         patience: patience(&args.patience),
         window_len: WINDOW_LEN,
     };
-    let input: Box<dyn Read + Send> = match Source::start(&args.command)? {
+    let source = Source::start(&args.command)?;
+    // To the end of this function, however that ends.
+    let _guard = source.as_ref().map(Source::guard);
+    let input: Box<dyn Read + Send> = match source {
         Some(source) => Box::new(source),
         None => Box::new(standard_streams::input()?),
     };
     let name = "wirepress send";
     let summary = told(name, &args.report, Sized::Plain(args.size), |meter| {
-        send_stream(&options, |sink| transfer::pack_pieces(input, &pack_options, meter, sink))
+        let meter = Arc::clone(meter);
+        send_stream(&options, move |sink| transfer::pack_pieces(input, &pack_options, &meter, sink))
     })?;
     if let Some((summary, took)) = summary {
         let memory_len = pack_options.memory_len_max() + WINDOW_LEN as u64;

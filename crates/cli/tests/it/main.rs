@@ -13,6 +13,7 @@ mod pack;
 mod process;
 mod restart;
 mod send;
+mod send_links;
 mod signals;
 mod sst;
 mod unsafe_code;

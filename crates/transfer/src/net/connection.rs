@@ -6,6 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -28,6 +29,8 @@ pub(super) async fn dial(to: &str, connector: &Connector) -> io::Result<Connecti
     let dialled = async {
         let stream = TcpStream::connect(to).await?;
         stream.set_nodelay(true)?;
+        // Where the kernel has none or doesn't permit it, its own choice stays.
+        let _is_set = SockRef::from(&stream).set_tcp_congestion(CONGESTION_CONTROL);
         match connector {
             None => Ok(Box::new(stream) as Connection),
             Some((config, name)) => {
@@ -56,5 +59,7 @@ pub(super) async fn accept(
     timeout(HANDSHAKE, accepted).await?
 }
 
+/// On a long line cubic needs minutes to get back what one lost packet took; this one measures the rate instead.
+const CONGESTION_CONTROL: &[u8] = b"bbr";
 /// Enough for a few lost packets on a long line.
 const HANDSHAKE: Duration = Duration::from_secs(10);

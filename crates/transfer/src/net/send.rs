@@ -3,8 +3,10 @@
 //! Not here: what pieces are (`pack`), which are due (`window`).
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -24,7 +26,7 @@ use crate::{Fault, Piece, Summary};
 pub struct SendOptions {
     /// host:port of the receiver.
     pub to: String,
-    /// How many connections; `None`: as many as make it faster, up to eight.
+    /// How many connections; `None`: as many as make it faster, up to four.
     pub connections: Option<usize>,
     /// How the ends know each other.
     pub security: Security,
@@ -41,7 +43,7 @@ pub struct SendOptions {
 /// Errors: the fault of `pack`, of the receiver, or of the way between. In any case the receiver is told, if it can be.
 pub fn send(
     options: &SendOptions,
-    pack: impl FnOnce(&mut dyn FnMut(Piece<'_>) -> Result<(), Fault>) -> Result<Summary, Fault>,
+    pack: impl FnOnce(&mut dyn FnMut(Piece<'_>) -> Result<(), Fault>) -> Result<Summary, Fault> + Send + 'static,
 ) -> Result<Summary, Fault> {
     let connector = options.security.connector()?;
     let window = Arc::new(Window::new(options.window_len));
@@ -61,17 +63,30 @@ pub fn send(
         .name("network".to_owned())
         .spawn(move || runtime.block_on(run(sender)))
         .map_err(Fault::Thread)?;
-    let packed = pack(&mut |piece| window.push(piece.bytes, piece.is_last));
-    if let Err(fault) = &packed {
-        window.end(Ended::Own(words_of(fault)));
-    }
+    // In a thread of its own: its input may say nothing for ever, while the other end has failed.
+    let (told, packed) = channel();
+    let filling = Arc::clone(&window);
+    let packer = move || {
+        let pack = AssertUnwindSafe(|| pack(&mut |piece| filling.push(piece.bytes, piece.is_last)));
+        let packed = catch_unwind(pack).unwrap_or(Err(Fault::Panicked));
+        let words = packed.as_ref().err().map(words_of);
+        // Nobody listens if the transfer has ended.
+        drop(told.send(packed));
+        if let Some(words) = words {
+            filling.end(Ended::Own(words));
+        }
+    };
+    std::thread::Builder::new().name("packer".to_owned()).spawn(packer).map_err(Fault::Thread)?;
     if network.join().is_err() {
         return Err(Fault::Panicked);
     }
-    let summary = packed?;
     match window.ended() {
-        Some(Ended::Done) => Ok(summary),
-        Some(ended) => Err(ended.to_fault()),
+        // Then everything had been packed.
+        Some(Ended::Done) => packed.recv().unwrap_or(Err(Fault::Panicked)),
+        Some(ended) => match packed.try_recv() {
+            Ok(Err(fault)) => Err(fault),
+            _ => Err(ended.to_fault()),
+        },
         None => Err(Fault::Panicked),
     }
 }
@@ -301,10 +316,10 @@ fn stream_id() -> [u8; 16] {
 
 /// Two hide the pauses of each other's handshakes.
 const FIRST_LANES: usize = 2;
-/// More only share the same bottleneck.
-const LANES_MAX: usize = 8;
-/// A second lane must bring a tenth.
-const LEAST_GAIN: u64 = 10;
+/// More only share the same bottleneck, and its losses.
+const LANES_MAX: usize = 4;
+/// A lane must bring a quarter: less is noise.
+const LEAST_GAIN: u64 = 4;
 /// How often that is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 /// Between two attempts to connect.

@@ -59,7 +59,7 @@ fn sending(to: &str, security: Security, input: impl Read + Send + 'static) -> R
         window_len: 16 << 20,
     };
     let pack = PackOptions { rule: Rule::Fixed(Setting::Level(1)), threads: threads(2) };
-    send(&options, |sink| pack_pieces(input, &pack, &Meter::default(), sink))
+    send(&options, move |sink| pack_pieces(input, &pack, &Meter::default(), sink))
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_receiver_that_is_gone_fails_the_sender_in_time() {
         window_len: 1 << 20,
     };
     let pack = PackOptions { rule: Rule::Fastest, threads: threads(1) };
-    let done = send(&send_options, |sink| {
+    let done = send(&send_options, move |sink| {
         pack_pieces(Cursor::new(pages(9_000_000)), &pack, &Meter::default(), sink)
     });
     assert!(matches!(done, Err(Fault::ConnectionLost { .. })));
