@@ -9,7 +9,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 WIREPRESS := $(TARGET)/release/wirepress
 
 .DEFAULT_GOAL := help
-.PHONY: help build quick servers test drivers faults demo fuzz break-rules bench man completions install
+.PHONY: help build quick servers test drivers faults sst demo fuzz break-rules bench bench-pack man completions install
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,10 @@ faults: servers ## what goes wrong around a proxy, with the time until clients k
 	@scripts/check-tools
 	scripts/faults $(ARGS)
 
+sst: build servers ## state transfers between two real Galera nodes, and what goes wrong in them (needs root; ARGS="joins")
+	@scripts/fetch-servers --sst
+	scripts/sst $(ARGS)
+
 demo: build ## the published experiment on an embedded database, in under two minutes (ARGS="--link 1gbit")
 	$(WIREPRESS) demo $(ARGS)
 
@@ -54,6 +58,10 @@ break-rules: servers ## breaks each rule of docs/protocol.md in a copy, and want
 bench: build servers ## direct against HAProxy against wirepress, with real sysbench
 	scripts/bench-relay $(ARGS)
 
+bench-pack: build servers ## pack and unpack against pzstd, zstd and others, on a real backup (ARGS=ROUNDS)
+	@scripts/fetch-servers --sst
+	scripts/bench-pack $(ARGS)
+
 man: build ## man pages, into target/man
 	@mkdir -p $(TARGET)/man
 	$(WIREPRESS) generate man $(TARGET)/man
@@ -64,8 +72,9 @@ completions: build ## shell completions, into target/completions
 	$(WIREPRESS) generate completions zsh >$(TARGET)/completions/_wirepress
 	$(WIREPRESS) generate completions fish >$(TARGET)/completions/wirepress.fish
 
-install: build man completions ## binary, man pages and completions below DESTDIR and PREFIX (/usr/local)
+install: build man completions ## binary, SST method, man pages and completions below DESTDIR and PREFIX (/usr/local)
 	install -D -m 755 $(WIREPRESS) $(DESTDIR)$(PREFIX)/bin/wirepress
+	install -D -m 755 packaging/wsrep_sst_wirepress $(DESTDIR)$(PREFIX)/bin/wsrep_sst_wirepress
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 $(TARGET)/man/*.1
 	install -D -m 644 $(TARGET)/completions/wirepress $(DESTDIR)$(PREFIX)/share/bash-completion/completions/wirepress
 	install -D -m 644 $(TARGET)/completions/_wirepress $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_wirepress

@@ -10,6 +10,8 @@ use proxy::Address;
 
 use crate::advise_args::AdviseArgs;
 use crate::bench_args::BenchCommand;
+use crate::pack_args::{PackArgs, UnpackArgs};
+use crate::send_args::{ReceiveArgs, SendArgs};
 use crate::settings::{ListenerSettings, ProcessSettings};
 
 /// Makes MySQL and MariaDB traffic smaller without making it slower.
@@ -34,6 +36,14 @@ pub(crate) enum Command {
     Advise(Box<AdviseArgs>),
     /// Measure what compression gains and costs: the published experiments, on real servers over emulated links.
     Bench(BenchArgs),
+    /// Compress standard input to standard output: zstd that says where it ends.
+    Pack(PackArgs),
+    /// Decompress what `wirepress pack` made, and fail unless all of it is there.
+    Unpack(UnpackArgs),
+    /// Send standard input, or what a command writes, compressed and encrypted to `wirepress receive`.
+    Send(Box<SendArgs>),
+    /// Receive what `wirepress send` sends, to standard output or to a command.
+    Receive(ReceiveArgs),
     /// Write man pages or shell completions.
     Generate(GenerateArgs),
 }

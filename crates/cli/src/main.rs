@@ -8,15 +8,23 @@ mod advise_command;
 mod args;
 mod bench_args;
 mod bench_command;
+mod child;
 mod config_file;
 mod demo_command;
 mod generate;
 mod log;
 mod memory;
+mod pack_args;
+mod pack_command;
+mod progress;
 mod proxy_command;
+mod send_args;
+mod send_command;
 mod settings;
+mod standard_streams;
 mod status_command;
 mod words;
+mod zstd_syntax;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -26,7 +34,7 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     memory::give_back_large_blocks();
-    let args = match Args::try_parse() {
+    let args = match Args::try_parse_from(zstd_syntax::with_levels_named(std::env::args_os())) {
         Ok(args) => args,
         Err(error) => {
             let code = if error.use_stderr() { EXIT_USAGE } else { 0 };
@@ -41,6 +49,10 @@ fn main() -> ExitCode {
         Command::Bench(bench) => bench_command::run(bench.what),
         Command::CheckConfig(check) => proxy_command::check(&check),
         Command::Status(status) => status_command::run(&status),
+        Command::Pack(pack) => pack_command::pack(&pack),
+        Command::Unpack(unpack) => pack_command::unpack(&unpack),
+        Command::Send(send) => send_command::send(&send),
+        Command::Receive(receive) => send_command::receive(&receive),
         Command::Proxy(proxy) => proxy_command::run(*proxy),
         Command::Generate(generate) => generate::run(&generate),
     };
@@ -63,6 +75,8 @@ fn is_usage(error: &anyhow::Error) -> bool {
             error.downcast_ref(),
             Some(admin::Fault::NoPassword { .. } | admin::Fault::Password { .. })
         )
+        || error.is::<standard_streams::AtTerminal>()
+        || error.is::<send_command::BadSecurity>()
         || error.is::<proxy::TlsError>()
         || error.is::<proxy::FileError>()
         || matches!(error.downcast_ref(), Some(proxy::StartError::File(_)))

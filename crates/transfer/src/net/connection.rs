@@ -1,0 +1,65 @@
+//! One TCP connection, encrypted or, if asked for, in clear.
+//!
+//! Not here: what is said over it.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{ClientConfig, ServerConfig};
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+/// Both directions of a connection.
+pub(super) trait Duplex: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Duplex for T {}
+
+pub(super) type Connection = Box<dyn Duplex>;
+
+/// The connecting side's TLS, and the name that it looks for.
+pub(super) type Connector = Option<(Arc<ClientConfig>, ServerName<'static>)>;
+
+/// Connects, and proves both ends to each other.
+pub(super) async fn dial(to: &str, connector: &Connector) -> io::Result<Connection> {
+    let dialled = async {
+        let stream = TcpStream::connect(to).await?;
+        stream.set_nodelay(true)?;
+        // Where the kernel has none or doesn't permit it, its own choice stays.
+        let _is_set = SockRef::from(&stream).set_tcp_congestion(CONGESTION_CONTROL);
+        match connector {
+            None => Ok(Box::new(stream) as Connection),
+            Some((config, name)) => {
+                let stream = TlsConnector::from(Arc::clone(config)).connect(name.clone(), stream).await?;
+                Ok(Box::new(stream) as Connection)
+            }
+        }
+    };
+    timeout(HANDSHAKE, dialled).await?
+}
+
+/// Proves both ends to each other.
+pub(super) async fn accept(
+    stream: TcpStream,
+    acceptor: &Option<Arc<ServerConfig>>,
+) -> io::Result<Connection> {
+    let accepted = async {
+        stream.set_nodelay(true)?;
+        match acceptor {
+            None => Ok(Box::new(stream) as Connection),
+            Some(config) => {
+                Ok(Box::new(TlsAcceptor::from(Arc::clone(config)).accept(stream).await?) as Connection)
+            }
+        }
+    };
+    timeout(HANDSHAKE, accepted).await?
+}
+
+/// On a long line cubic needs minutes to get back what one lost packet took; this one measures the rate instead.
+const CONGESTION_CONTROL: &[u8] = b"bbr";
+/// Enough for a few lost packets on a long line.
+const HANDSHAKE: Duration = Duration::from_secs(10);

@@ -1,0 +1,122 @@
+//! What two ends say to each other.
+//!
+//! ```text
+//! kind u8 | number u64 | len u32 | len bytes          little-endian
+//!   H hello      number 0          stream id (16 bytes)                    sender, first
+//!   W welcome    number: delivered so far                                  receiver, first
+//!   P piece      its number        its bytes                               sender
+//!   L last       its number        its bytes: no piece follows             sender
+//!   A delivered  up to here                                                receiver
+//!   K alive                                                                both
+//!   D done                                                                 receiver
+//!   F failed                       why                                     both
+//! ```
+//! Not here: when which is said (`send`, `receive`).
+
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// One message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Hello,
+    Welcome,
+    Piece,
+    Last,
+    Delivered,
+    Alive,
+    Done,
+    Failed,
+}
+
+/// A message that was read.
+#[derive(Debug)]
+pub(super) struct Message {
+    pub(super) kind: Kind,
+    pub(super) number: u64,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Message {
+    /// Reads the next one.
+    ///
+    /// Errors: what is no message, or is longer than a piece can be, is `InvalidData`.
+    pub(super) async fn read(input: &mut (impl AsyncRead + Unpin)) -> io::Result<Self> {
+        let mut head = [0; HEAD_LEN];
+        input.read_exact(&mut head).await?;
+        let [letter, rest @ ..] = head;
+        let (number, len) = rest.split_first_chunk::<8>().ok_or(io::ErrorKind::InvalidData)?;
+        let len = len.first_chunk().map_or(0, |len| u32::from_le_bytes(*len)) as usize;
+        let kind = KINDS.iter().find(|(_, it)| *it == letter).ok_or(io::ErrorKind::InvalidData)?.0;
+        let len_max = if matches!(kind, Kind::Piece | Kind::Last) { PIECE_LEN_MAX } else { WORDS_LEN_MAX };
+        if len > len_max {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let mut bytes = vec![0; len];
+        input.read_exact(&mut bytes).await?;
+        Ok(Self { kind, number: u64::from_le_bytes(*number), bytes })
+    }
+}
+
+/// Writes one message and flushes it.
+pub(super) async fn write(
+    output: &mut (impl AsyncWrite + Unpin),
+    kind: Kind,
+    number: u64,
+    bytes: &[u8],
+) -> io::Result<()> {
+    let letter = KINDS.iter().find(|(it, _)| *it == kind).map_or(0, |(_, letter)| *letter);
+    let len = u32::try_from(bytes.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let mut head = [0; HEAD_LEN];
+    let fields = [letter].into_iter().chain(number.to_le_bytes()).chain(len.to_le_bytes());
+    for (to, from) in head.iter_mut().zip(fields) {
+        *to = from;
+    }
+    output.write_all(&head).await?;
+    output.write_all(bytes).await?;
+    output.flush().await
+}
+
+const HEAD_LEN: usize = 13;
+/// Chunks have at most 8 MiB (`memory::chunk_len`); a frame is little longer.
+pub(super) const PIECE_LEN_MAX: usize = 9 << 20;
+/// A stream's id, or why somebody failed.
+pub(super) const WORDS_LEN_MAX: usize = 1 << 10;
+const KINDS: [(Kind, u8); 8] = [
+    (Kind::Hello, b'H'),
+    (Kind::Welcome, b'W'),
+    (Kind::Piece, b'P'),
+    (Kind::Last, b'L'),
+    (Kind::Delivered, b'A'),
+    (Kind::Alive, b'K'),
+    (Kind::Done, b'D'),
+    (Kind::Failed, b'F'),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_back_and_others_are_refused() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let mut bytes = Vec::new();
+            for (kind, _) in KINDS {
+                write(&mut bytes, kind, 77, b"words").await.unwrap();
+            }
+            let mut input = &bytes[..];
+            for (kind, _) in KINDS {
+                let message = Message::read(&mut input).await.unwrap();
+                assert_eq!((message.kind, message.number, &message.bytes[..]), (kind, 77, &b"words"[..]));
+            }
+            let end = Message::read(&mut input).await.unwrap_err();
+            assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
+            bytes[0] = b'x';
+            assert_eq!(Message::read(&mut &bytes[..]).await.unwrap_err().kind(), io::ErrorKind::InvalidData);
+            let long = [&b"P\0\0\0\0\0\0\0\0"[..], &u32::MAX.to_le_bytes()].concat();
+            assert_eq!(Message::read(&mut &long[..]).await.unwrap_err().kind(), io::ErrorKind::InvalidData);
+        });
+    }
+}

@@ -1,0 +1,246 @@
+//! The receiving end: takes a sender's connections, and tells it what was delivered and how it ended.
+//!
+//! Not here: what the pieces mean (`unpack`).
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, split};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{interval, sleep, timeout};
+use tokio_rustls::rustls::ServerConfig;
+
+use super::connection::{Connection, accept};
+use super::message::{Kind, Message, write};
+use super::reorder::{Reorder, Stream};
+use super::send::words_of;
+use super::{Patience, Security};
+use crate::{Fault, Summary};
+
+/// From whom, and how.
+#[derive(Debug, Clone)]
+pub struct ReceiveOptions {
+    /// How the ends know each other.
+    pub security: Security,
+    /// How long to wait.
+    pub patience: Patience,
+    /// Most bytes that may wait for pieces before them: at least the sender's window.
+    pub window_len: usize,
+}
+
+/// A listening receiver.
+pub struct Receiver {
+    listener: TcpListener,
+    acceptor: Option<Arc<ServerConfig>>,
+    options: ReceiveOptions,
+}
+
+/// How this end ended.
+#[derive(Debug, Clone)]
+enum Outcome {
+    Done,
+    Failed(String),
+}
+
+impl Receiver {
+    /// Listens at `address`, host:port.
+    pub fn bind(address: &str, options: ReceiveOptions) -> Result<Self, Fault> {
+        let acceptor = options.security.acceptor()?;
+        let failed = |source| Fault::Listen { address: address.to_owned(), source };
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        Ok(Self { listener, acceptor, options })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> Result<SocketAddr, Fault> {
+        self.listener.local_addr().map_err(|source| Fault::Listen { address: String::new(), source })
+    }
+
+    /// Gives one sender's stream to `unpack`, and tells the sender how that ended.
+    pub fn run(
+        self,
+        unpack: impl FnOnce(Box<dyn io::Read + Send>) -> Result<Summary, Fault>,
+    ) -> Result<Summary, Fault> {
+        let reorder = Arc::new(Reorder::new(self.options.window_len));
+        let outcome = watch::Sender::new(None);
+        let session = Arc::new(Session {
+            options: self.options,
+            acceptor: self.acceptor,
+            reorder: Arc::clone(&reorder),
+            outcome: outcome.subscribe(),
+            sender: Mutex::default(),
+            live: AtomicUsize::new(0),
+            told: AtomicUsize::new(0),
+        });
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Fault::Thread)?;
+        let listener = self.listener;
+        let network = std::thread::Builder::new()
+            .name("network".to_owned())
+            .spawn(move || runtime.block_on(session.run(listener)))
+            .map_err(Fault::Thread)?;
+        let unpacked = unpack(Box::new(Stream::new(reorder)));
+        outcome.send_replace(Some(match &unpacked {
+            Ok(_) => Outcome::Done,
+            Err(fault) => Outcome::Failed(words_of(fault)),
+        }));
+        match network.join() {
+            Err(_) => Err(Fault::Panicked),
+            Ok(Err(error)) if unpacked.is_ok() => Err(Fault::Read(error)),
+            Ok(_) => unpacked,
+        }
+    }
+}
+
+/// What all connections share.
+struct Session {
+    options: ReceiveOptions,
+    acceptor: Option<Arc<ServerConfig>>,
+    reorder: Arc<Reorder>,
+    outcome: watch::Receiver<Option<Outcome>>,
+    /// The stream id of the first who was let in; others are refused.
+    sender: Mutex<Option<Vec<u8>>>,
+    /// Connections that were let in and have not broken.
+    live: AtomicUsize,
+    /// Connections over which the outcome was told.
+    told: AtomicUsize,
+}
+
+impl Session {
+    async fn run(self: Arc<Self>, listener: TcpListener) -> io::Result<()> {
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let mut tasks = JoinSet::new();
+        let mut looks = interval(LOOK);
+        let (began, mut alive) = (Instant::now(), None);
+        let mut ended = None;
+        loop {
+            tokio::select! {
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, _)) => {
+                        let session = Arc::clone(&self);
+                        tasks.spawn(async move { session.serve(stream).await });
+                    }
+                    // Out of files, or it was gone before it was taken.
+                    Err(_) => sleep(LOOK).await,
+                },
+                _ = looks.tick() => (),
+            }
+            while tasks.try_join_next().is_some() {}
+            let patience = self.options.patience;
+            if self.live.load(Ordering::Relaxed) > 0 {
+                alive = Some(Instant::now());
+            }
+            if self.outcome.borrow().is_some() {
+                let since = *ended.get_or_insert_with(Instant::now);
+                let is_told = self.told.load(Ordering::Relaxed) > 0 && self.live.load(Ordering::Relaxed) == 0;
+                if is_told || alive.is_none() || since.elapsed() > patience.reconnect {
+                    return Ok(());
+                }
+                continue;
+            }
+            let (since, permitted, what) = match alive {
+                Some(alive) => (alive, patience.reconnect, "the sender is gone: no connection"),
+                None => (began, patience.start, "no sender came"),
+            };
+            if since.elapsed() > permitted {
+                self.reorder.fail(&format!("{what} for {} s", permitted.as_secs()));
+            }
+        }
+    }
+
+    async fn serve(&self, stream: TcpStream) {
+        // Whoever doesn't prove himself is no concern of ours.
+        let Ok(mut connection) = accept(stream, &self.acceptor).await else { return };
+        let hello = timeout(self.options.patience.silence, Message::read(&mut connection)).await;
+        let Ok(Ok(Message { kind: Kind::Hello, bytes: id, .. })) = hello else { return };
+        let is_ours =
+            *self.sender.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| id.clone())
+                == id;
+        if !is_ours {
+            let words = b"the receiver has another sender already";
+            drop(timeout(LOOK, write(&mut connection, Kind::Failed, 0, words)).await);
+            return;
+        }
+        self.live.fetch_add(1, Ordering::Relaxed);
+        // A connection that breaks comes back, or the look above ends it.
+        drop(self.carry(connection).await);
+        self.live.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    async fn carry(&self, mut connection: Connection) -> io::Result<()> {
+        let delivered = *self.reorder.delivered().borrow();
+        if self.outcome.borrow().is_none() {
+            write(&mut connection, Kind::Welcome, delivered, &[]).await?;
+        }
+        let (mut input, output) = split(connection);
+        {
+            let reading = pin!(self.read(&mut input));
+            let writing = pin!(self.write(output));
+            tokio::select! {
+                read = reading => return read,
+                written = writing => written?,
+            }
+        }
+        self.told.fetch_add(1, Ordering::Relaxed);
+        // What was told has arrived when the sender closes.
+        drop(timeout(FAREWELL, input.read(&mut [0; 1])).await);
+        Ok(())
+    }
+
+    async fn read(&self, input: &mut (impl AsyncRead + Unpin)) -> io::Result<()> {
+        loop {
+            let message = timeout(self.options.patience.silence, Message::read(input)).await??;
+            match message.kind {
+                Kind::Piece | Kind::Last => {
+                    let is_last = message.kind == Kind::Last;
+                    if !self.reorder.insert(message.number, message.bytes, is_last) {
+                        self.reorder.fail("the sender's window is larger than this end's");
+                    }
+                }
+                Kind::Alive => (),
+                Kind::Failed => {
+                    let words = String::from_utf8_lossy(&message.bytes).into_owned();
+                    self.reorder.fail(&format!("the sender failed: {words}"));
+                }
+                _ => return Err(io::ErrorKind::InvalidData.into()),
+            }
+        }
+    }
+
+    /// Tells what was delivered, that this end is alive, and in the end how it ended.
+    async fn write(&self, mut output: impl AsyncWrite + Unpin) -> io::Result<()> {
+        let mut delivered = self.reorder.delivered();
+        let mut outcome = self.outcome.clone();
+        let pause = self.options.patience.silence / 4;
+        loop {
+            let now = outcome.borrow_and_update().clone();
+            match now {
+                Some(Outcome::Done) => return write(&mut output, Kind::Done, 0, &[]).await,
+                Some(Outcome::Failed(words)) => {
+                    return write(&mut output, Kind::Failed, 0, words.as_bytes()).await;
+                }
+                None => (),
+            }
+            tokio::select! {
+                _ = outcome.changed() => (),
+                _ = delivered.changed() => {
+                    let upto = *delivered.borrow_and_update();
+                    write(&mut output, Kind::Delivered, upto, &[]).await?;
+                }
+                () = sleep(pause) => write(&mut output, Kind::Alive, 0, &[]).await?,
+            }
+        }
+    }
+}
+
+/// How often it is looked whether anybody is there.
+const LOOK: Duration = Duration::from_millis(200);
+/// How long the last word may take.
+const FAREWELL: Duration = Duration::from_secs(5);

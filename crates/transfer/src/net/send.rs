@@ -1,0 +1,328 @@
+//! The sending end: lanes that connect, carry pieces and come back when they break.
+//!
+//! Not here: what pieces are (`pack`), which are due (`window`).
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncRead, AsyncWrite, split};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, sleep_until, timeout};
+
+use super::connection::{Connection, Connector, dial};
+use super::message::{Kind, Message, write};
+use super::window::{Ended, Window};
+use super::{Patience, Security};
+use crate::{Fault, Piece, Summary};
+
+/// Where to, and how.
+#[derive(Debug, Clone)]
+pub struct SendOptions {
+    /// host:port of the receiver.
+    pub to: String,
+    /// How many connections; `None`: as many as make it faster, up to four.
+    pub connections: Option<usize>,
+    /// How the ends know each other.
+    pub security: Security,
+    /// Bytes a second, at most.
+    pub rate_limit: Option<u64>,
+    /// How long to wait.
+    pub patience: Patience,
+    /// Most bytes that may be under way or waiting to be sent again.
+    pub window_len: usize,
+}
+
+/// Sends what `pack` gives to its sink, until the receiver has written all of it.
+///
+/// Errors: the fault of `pack`, of the receiver, or of the way between. In any case the receiver is told, if it can be.
+pub fn send(
+    options: &SendOptions,
+    pack: impl FnOnce(&mut dyn FnMut(Piece<'_>) -> Result<(), Fault>) -> Result<Summary, Fault> + Send + 'static,
+) -> Result<Summary, Fault> {
+    let connector = options.security.connector()?;
+    let window = Arc::new(Window::new(options.window_len));
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Fault::Thread)?;
+    let sender = Arc::new(Sender {
+        options: options.clone(),
+        connector,
+        window: Arc::clone(&window),
+        id: stream_id(),
+        began: Instant::now(),
+        alive: Mutex::default(),
+        carriers: AtomicU64::new(0),
+        paid_until: Mutex::new(Instant::now()),
+    });
+    let network = std::thread::Builder::new()
+        .name("network".to_owned())
+        .spawn(move || runtime.block_on(run(sender)))
+        .map_err(Fault::Thread)?;
+    // In a thread of its own: its input may say nothing for ever, while the other end has failed.
+    let (told, packed) = channel();
+    let filling = Arc::clone(&window);
+    let packer = move || {
+        let pack = AssertUnwindSafe(|| pack(&mut |piece| filling.push(piece.bytes, piece.is_last)));
+        let packed = catch_unwind(pack).unwrap_or(Err(Fault::Panicked));
+        let words = packed.as_ref().err().map(words_of);
+        // Nobody listens if the transfer has ended.
+        drop(told.send(packed));
+        if let Some(words) = words {
+            filling.end(Ended::Own(words));
+        }
+    };
+    std::thread::Builder::new().name("packer".to_owned()).spawn(packer).map_err(Fault::Thread)?;
+    if network.join().is_err() {
+        return Err(Fault::Panicked);
+    }
+    match window.ended() {
+        // Then everything had been packed.
+        Some(Ended::Done) => packed.recv().unwrap_or(Err(Fault::Panicked)),
+        Some(ended) => match packed.try_recv() {
+            Ok(Err(fault)) => Err(fault),
+            _ => Err(ended.to_fault()),
+        },
+        None => Err(Fault::Panicked),
+    }
+}
+
+/// The fault and its causes, short enough for a message.
+pub(super) fn words_of(fault: &Fault) -> String {
+    let mut words = fault.to_string();
+    let mut cause = std::error::Error::source(fault);
+    while let Some(error) = cause {
+        words += &format!(": {error}");
+        cause = error.source();
+    }
+    words.chars().take(super::message::WORDS_LEN_MAX / 4).collect()
+}
+
+/// What all lanes share.
+struct Sender {
+    options: SendOptions,
+    connector: Connector,
+    window: Arc<Window>,
+    id: [u8; 16],
+    began: Instant,
+    /// When a connection was last known to work.
+    alive: Mutex<Option<Instant>>,
+    /// Numbers of connections.
+    carriers: AtomicU64,
+    /// For the rate limit: when the next byte may go.
+    paid_until: Mutex<Instant>,
+}
+
+async fn run(sender: Arc<Sender>) {
+    let lanes = sender.options.connections.unwrap_or(LANES_MAX).max(1);
+    let (allow, allowed) = watch::channel(sender.options.connections.unwrap_or(FIRST_LANES));
+    let mut tasks = JoinSet::new();
+    for lane in 0..lanes {
+        let (sender, allowed) = (Arc::clone(&sender), allowed.clone());
+        tasks.spawn(async move { sender.lane(lane, allowed).await });
+    }
+    if sender.options.connections.is_none() {
+        let sender = Arc::clone(&sender);
+        tasks.spawn(async move { sender.add_lanes(&allow).await });
+    }
+    while tasks.join_next().await.is_some() {}
+}
+
+impl Sender {
+    /// Connects, carries pieces, and again, until the transfer has ended.
+    async fn lane(&self, number: usize, mut allowed: watch::Receiver<usize>) {
+        while *allowed.borrow_and_update() <= number {
+            let news = self.window.news.notified();
+            if self.window.ended().is_some() {
+                return;
+            }
+            tokio::select! {
+                _ = allowed.changed() => (),
+                () = news => (),
+            }
+        }
+        let mut refused_since = None;
+        while self.window.ended().is_none() {
+            let error = match dial(&self.options.to, &self.connector).await {
+                Ok(connection) => {
+                    refused_since = None;
+                    let carrier = self.carriers.fetch_add(1, Ordering::Relaxed);
+                    let carried = self.carry(connection, carrier).await;
+                    self.window.give_back(carrier);
+                    match carried {
+                        Ok(()) => continue,
+                        Err(error) => error,
+                    }
+                }
+                Err(error) => error,
+            };
+            self.judge(&error, &mut refused_since);
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// Whether it is time to give up.
+    fn judge(&self, error: &io::Error, refused_since: &mut Option<Instant>) {
+        let alive = *self.alive.lock().unwrap_or_else(PoisonError::into_inner);
+        let patience = self.options.patience;
+        let (since, permitted) = match alive {
+            Some(alive) => (alive, patience.reconnect),
+            None => (self.began, patience.start),
+        };
+        let to = &self.options.to;
+        if since.elapsed() > permitted {
+            let words = format!("no connection to {to} for {} s: {error}", permitted.as_secs());
+            self.window.end(Ended::Own(words));
+        } else if error.kind() == io::ErrorKind::InvalidData || error.kind() == io::ErrorKind::InvalidInput {
+            // TLS has refused one of the ends, or it is no receiver: waiting changes nothing.
+            self.window.end(Ended::Own(format!("{to} is not the receiver that was expected: {error}")));
+        } else if error.kind() == io::ErrorKind::ConnectionRefused && alive.is_some() {
+            // The host is there and nobody listens: the receiver has died.
+            if refused_since.get_or_insert_with(Instant::now).elapsed() > REFUSED {
+                self.window.end(Ended::Own(format!("the receiver at {to} is gone: {error}")));
+            }
+        }
+    }
+
+    /// Carries pieces over one connection until the transfer ends or the connection breaks.
+    async fn carry(&self, mut connection: Connection, carrier: u64) -> io::Result<()> {
+        let silence = self.options.patience.silence;
+        let greeting = async {
+            write(&mut connection, Kind::Hello, 0, &self.id).await?;
+            Message::read(&mut connection).await
+        };
+        let welcome = timeout(silence, greeting).await??;
+        match welcome.kind {
+            Kind::Welcome => self.window.delivered(welcome.number),
+            Kind::Done => {
+                self.window.end(Ended::Done);
+                return Ok(());
+            }
+            Kind::Failed => {
+                self.window.end(Ended::Peer(String::from_utf8_lossy(&welcome.bytes).into_owned()));
+                return Ok(());
+            }
+            _ => return Err(io::ErrorKind::InvalidData.into()),
+        }
+        self.is_alive();
+        let (input, output) = split(connection);
+        let reading = pin!(self.read(input));
+        let writing = pin!(self.write(output, carrier));
+        tokio::select! {
+            read = reading => read,
+            written = writing => written,
+        }
+    }
+
+    async fn read(&self, mut input: impl AsyncRead + Unpin) -> io::Result<()> {
+        loop {
+            let message = timeout(self.options.patience.silence, Message::read(&mut input)).await??;
+            self.is_alive();
+            match message.kind {
+                Kind::Delivered => self.window.delivered(message.number),
+                Kind::Alive => (),
+                Kind::Done => {
+                    self.window.end(Ended::Done);
+                    return Ok(());
+                }
+                Kind::Failed => {
+                    self.window.end(Ended::Peer(String::from_utf8_lossy(&message.bytes).into_owned()));
+                    return Ok(());
+                }
+                _ => return Err(io::ErrorKind::InvalidData.into()),
+            }
+        }
+    }
+
+    async fn write(&self, mut output: impl AsyncWrite + Unpin, carrier: u64) -> io::Result<()> {
+        let pause = self.options.patience.silence / 4;
+        loop {
+            let mut news = pin!(self.window.news.notified());
+            news.as_mut().enable();
+            match self.window.ended() {
+                Some(Ended::Own(words)) => {
+                    let told = write(&mut output, Kind::Failed, 0, words.as_bytes());
+                    return timeout(pause, told).await?;
+                }
+                Some(_) => return Ok(()),
+                None => (),
+            }
+            if let Some(piece) = self.window.take(carrier) {
+                self.pay(piece.bytes.len()).await;
+                let kind = if piece.is_last { Kind::Last } else { Kind::Piece };
+                write(&mut output, kind, piece.number, &piece.bytes).await?;
+            } else if timeout(pause, news).await.is_err() {
+                write(&mut output, Kind::Alive, 0, &[]).await?;
+            }
+        }
+    }
+
+    /// Waits until so many bytes may go.
+    async fn pay(&self, len: usize) {
+        let Some(rate) = self.options.rate_limit else { return };
+        #[expect(clippy::cast_precision_loss, reason = "pieces are small")]
+        let takes = Duration::from_secs_f64(len as f64 / rate.max(1) as f64);
+        let due = {
+            let mut paid_until = self.paid_until.lock().unwrap_or_else(PoisonError::into_inner);
+            let due = (*paid_until).max(Instant::now());
+            *paid_until = due + takes;
+            due
+        };
+        sleep_until(due.into()).await;
+    }
+
+    fn is_alive(&self) {
+        *self.alive.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// Adds a lane as long as the last one made it faster and the lanes are what everything waits for.
+    async fn add_lanes(&self, allow: &watch::Sender<usize>) {
+        let (mut sent_before, mut best) = (0, 0);
+        loop {
+            let ended = async {
+                loop {
+                    let news = self.window.news.notified();
+                    if self.window.ended().is_some() {
+                        return;
+                    }
+                    news.await;
+                }
+            };
+            if timeout(LOOK, ended).await.is_ok() {
+                return;
+            }
+            let (sent_len, is_full) = self.window.progress();
+            let (rate, lanes) = (sent_len - sent_before, *allow.borrow());
+            sent_before = sent_len;
+            if is_full && lanes < LANES_MAX && rate > best + best / LEAST_GAIN {
+                best = rate;
+                allow.send_replace(lanes + 1);
+            }
+        }
+    }
+}
+
+/// Tells one sender's connections from another's.
+fn stream_id() -> [u8; 16] {
+    let mut id = [0; 16];
+    // Without it two senders could be taken for one only if both fail so.
+    let _is_random = aws_lc_rs::rand::fill(&mut id);
+    id
+}
+
+/// Two hide the pauses of each other's handshakes.
+const FIRST_LANES: usize = 2;
+/// More only share the same bottleneck, and its losses.
+const LANES_MAX: usize = 4;
+/// A lane must bring a quarter: less is noise.
+const LEAST_GAIN: u64 = 4;
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// Between two attempts to connect.
+const PAUSE: Duration = Duration::from_millis(250);
+/// How long a host that was there may refuse: long enough for a firewall that is reloaded.
+const REFUSED: Duration = Duration::from_secs(3);
