@@ -25,14 +25,13 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use mysqlite::{LiveTable, LiveTables, LiveValue};
-use proxy::{Address, Live};
+use proxy::{Address, Live, remove_stale_socket};
 use rustix::fs::Mode;
 use rustix::process::umask;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::sql_port::remove_stale_socket;
 use crate::{Credentials, Fault, Tables, metrics};
 
 /// An open port. It closes when this is dropped.

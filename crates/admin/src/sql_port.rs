@@ -9,7 +9,7 @@ use std::net::ToSocketAddrs;
 use std::sync::Arc;
 
 use mysqlite::{Account, Method, Options, Server, StartFault, Store};
-use proxy::Address;
+use proxy::{Address, remove_stale_socket};
 use rustix::fs::Mode;
 use rustix::process::umask;
 
@@ -58,16 +58,6 @@ impl SqlPort {
         let socket = || self.server.socket().map(|path| Address::Unix(path.to_owned()));
         self.server.address().map(Address::from).or_else(socket)
     }
-}
-
-/// A socket file that nobody listens on is left over from a crash.
-pub(crate) fn remove_stale_socket(path: &std::path::Path) -> io::Result<()> {
-    use std::os::unix::fs::FileTypeExt;
-    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket());
-    if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
-        std::fs::remove_file(path)?;
-    }
-    Ok(())
 }
 
 const OPTION: &str = "--admin-listen";

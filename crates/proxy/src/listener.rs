@@ -277,7 +277,10 @@ fn resolve(host: &str, port: u16) -> io::Result<SocketAddr> {
 }
 
 /// A socket file that nobody listens on is left over from a crash; one that answers is somebody's.
-fn remove_stale_socket(path: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// It can't be removed.
+pub fn remove_stale_socket(path: &Path) -> io::Result<()> {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket());
     if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
         std::fs::remove_file(path)?;

@@ -3,16 +3,13 @@
 //! Invariants: each of them is counted when its reply is there; the clients are threads with our own client, whose
 //! cost is the same for every path.
 
-use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Meter, Outcome};
 use crate::client::{Client, ClientFault};
 use crate::cpu;
-use crate::record::Metric;
 use crate::run::{Parts, Stage};
-use crate::stats::quantile;
 
 /// Connects for a time.
 #[derive(Clone, Copy, Debug)]
@@ -48,14 +45,7 @@ impl Connect {
             let all = all?;
             let client_cpu = all.iter().map(|(_, cpu)| *cpu).sum();
             let times_ms: Vec<f64> = all.into_iter().flat_map(|(times_ms, _)| times_ms).collect();
-            let count = f64::from(u32::try_from(times_ms.len()).unwrap_or(u32::MAX));
-            let mut metrics = BTreeMap::from([(Metric::TransactionsPerS, count / run_time.as_secs_f64())]);
-            for (metric, share) in
-                [(Metric::LatencyP50Ms, 0.5), (Metric::LatencyP95Ms, 0.95), (Metric::LatencyP99Ms, 0.99)]
-            {
-                metrics.extend(quantile(&times_ms, share).map(|value| (metric, value)));
-            }
-            Ok(Outcome { count, run_time, client_cpu, metrics, packed_bytes: 0 })
+            Ok(Outcome::of_transactions(&times_ms, run_time, client_cpu))
         })
     }
 

@@ -33,6 +33,7 @@ pub use sysbench::{Script, Sysbench};
 
 use crate::record::Metric;
 use crate::run::{Parts, Stage};
+use crate::stats::quantile;
 use crate::table::Table;
 
 /// Some kind of work.
@@ -65,6 +66,20 @@ pub(crate) struct Outcome {
     pub(crate) metrics: BTreeMap<Metric, f64>,
     /// Bytes to the client that the link must have carried before it is read; 0 where that is not known.
     pub(crate) packed_bytes: u64,
+}
+
+impl Outcome {
+    /// Of transactions that took so long each, one after the other on every connection.
+    fn of_transactions(times_ms: &[f64], run_time: Duration, client_cpu: Duration) -> Self {
+        let count = f64::from(u32::try_from(times_ms.len()).unwrap_or(u32::MAX));
+        let mut metrics = BTreeMap::from([(Metric::TransactionsPerS, count / run_time.as_secs_f64())]);
+        for (metric, share) in
+            [(Metric::LatencyP50Ms, 0.5), (Metric::LatencyP95Ms, 0.95), (Metric::LatencyP99Ms, 0.99)]
+        {
+            metrics.extend(quantile(times_ms, share).map(|value| (metric, value)));
+        }
+        Self { count, run_time, client_cpu, metrics, packed_bytes: 0 }
+    }
 }
 
 /// Whether CPU time and bytes are told per scan or per transaction.

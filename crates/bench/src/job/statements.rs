@@ -5,7 +5,6 @@
 //! Invariants: connections are open before the time counts; a statement counts when its reply was read to its end; keys
 //! are drawn by the seed, so every cell asks for the same rows.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Barrier;
 use std::thread;
@@ -17,9 +16,7 @@ use lab::generate::{Sequence, SysbenchRow, sysbench_row};
 use super::{Meter, Outcome};
 use crate::client::{Client, ClientFault};
 use crate::cpu;
-use crate::record::Metric;
 use crate::run::{Parts, Stage};
-use crate::stats::quantile;
 use crate::table::Table;
 
 /// What is sent.
@@ -103,14 +100,7 @@ impl Statements {
         let all = all.with_context(|| format!("{} failed", self.statement.name()))?;
         let client_cpu = all.iter().map(|(_, cpu)| *cpu).sum();
         let times_ms: Vec<f64> = all.into_iter().flat_map(|(times_ms, _)| times_ms).collect();
-        let count = f64::from(u32::try_from(times_ms.len()).unwrap_or(u32::MAX));
-        let mut metrics = BTreeMap::from([(Metric::TransactionsPerS, count / run_time.as_secs_f64())]);
-        for (metric, share) in
-            [(Metric::LatencyP50Ms, 0.5), (Metric::LatencyP95Ms, 0.95), (Metric::LatencyP99Ms, 0.99)]
-        {
-            metrics.extend(quantile(&times_ms, share).map(|value| (metric, value)));
-        }
-        Ok(Outcome { count, run_time, client_cpu, metrics, packed_bytes: 0 })
+        Ok(Outcome::of_transactions(&times_ms, run_time, client_cpu))
     }
 
     fn connect(&self, stage: &Stage<'_>, parts: &Parts<'_>) -> Result<Client, ClientFault> {
