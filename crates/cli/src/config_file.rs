@@ -65,7 +65,7 @@ const SIMILAR: f64 = 0.7;
 #[cfg(test)]
 mod tests {
     use clap::Args;
-    use proxy::{Config, ListenerConfig};
+    use proxy::{Config, ListenerConfig, Policy};
 
     use super::*;
 
@@ -81,8 +81,11 @@ mod tests {
         let is_default = |line: &&str| line.starts_with("# ") && line.split(' ').nth(2) == Some("=");
         let uncommented: Vec<_> =
             example.lines().map(|line| if is_default(&line) { &line[2..] } else { line }).collect();
-        let defaults =
-            ListenerConfig::new("127.0.0.1:3307".parse().unwrap(), "127.0.0.1:3306".parse().unwrap());
+        let defaults = ListenerConfig {
+            // The program's default, where the library's is to do as it is told.
+            policy: Policy::Latency,
+            ..ListenerConfig::new("127.0.0.1:3307".parse().unwrap(), "127.0.0.1:3306".parse().unwrap())
+        };
         let expected = Config { listeners: vec![defaults], ..Config::default() };
         for text in [example, &uncommented.join("\n")] {
             let ConfigFile { proxy, listeners } = ConfigFile::parse(text).unwrap();
