@@ -110,7 +110,8 @@ fn plain_bytes_are_those_of_a_direct_connection() {
         work(&mut direct);
         let expected = direct.received_len() as u64;
         let mut sent = None;
-        for legs in Legs::all(kind) {
+        // A pair's stream is smaller than what its leg negotiated; `live::pair` measures it.
+        for legs in Legs::all(kind).into_iter().filter(|legs| !legs.pair) {
             let route = Route::through(server, legs);
             let live = route.proxy.as_ref().unwrap().live();
             let mut client = route.connect();
