@@ -66,6 +66,18 @@ pub(crate) const CONNECTIONS: LiveTable = LiveTable {
     ],
 };
 
+pub(crate) const LINKS: LiveTable = LiveTable {
+    name: "links",
+    columns: &[
+        ("peer", "VARCHAR(45) NOT NULL"),
+        ("side", "VARCHAR(8) NOT NULL"),
+        ("bytes_per_second", "DOUBLE"),
+        ("seen_seconds_ago", "BIGINT UNSIGNED"),
+        ("reader_gains", "VARCHAR(3)"),
+        ("sessions", "BIGINT UNSIGNED NOT NULL"),
+    ],
+};
+
 pub(crate) const LISTENERS: LiveTable = LiveTable {
     name: "listeners",
     columns: &[

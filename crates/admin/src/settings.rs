@@ -4,7 +4,7 @@
 //! Not here: what they do (crate `proxy`).
 
 use codec::{Algorithm, AlgorithmSet, ZlibLevel, ZstdLevel};
-use proxy::{Change, ListenerConfig};
+use proxy::{Change, ListenerConfig, Policy};
 
 /// A setting's name, its value, and whether SET changes it.
 pub(crate) type Setting = (&'static str, Option<String>, bool);
@@ -20,6 +20,7 @@ pub(crate) fn all(config: &ListenerConfig) -> Vec<Setting> {
         ("intercept_session_status", Some(on_off(config.intercept_session_status)), true),
         ("login_timeout", seconds(config.login_timeout), false),
         ("net_read_timeout", seconds(config.net_read_timeout), false),
+        ("policy", Some(config.policy.name().to_owned()), true),
         ("protocol_compression_algorithms", Some(config.permitted.to_string()), true),
         ("ssl_mode", Some(config.server_tls.mode().name().to_owned()), false),
         ("tcp_user_timeout", seconds(config.tcp_user_timeout), false),
@@ -37,6 +38,7 @@ pub(crate) fn change(name: &str, value: &str) -> Option<Result<Change, String>> 
     let zstd = || value.parse::<ZstdLevel>().map_err(|error| error.to_string());
     Some(match name.to_ascii_lowercase().as_str() {
         "intercept_session_status" => switch(value).map(Change::InterceptSessionStatus),
+        "policy" => policy(value).map(Change::Policy),
         "protocol_compression_algorithms" => algorithms(value).map(Change::Permitted),
         "zlib_compression_level" => {
             value.parse::<ZlibLevel>().map(Change::ZlibLevel).map_err(|error| error.to_string())
@@ -50,6 +52,12 @@ pub(crate) fn change(name: &str, value: &str) -> Option<Result<Change, String>> 
 fn algorithms(value: &str) -> Result<AlgorithmSet, String> {
     let parsed: Result<Vec<Algorithm>, _> = value.split(',').map(|name| name.trim().parse()).collect();
     parsed.map(|list| AlgorithmSet::of(&list)).map_err(|error| error.to_string())
+}
+
+fn policy(value: &str) -> Result<Policy, String> {
+    let all = [Policy::Fixed, Policy::Latency];
+    let named = all.into_iter().find(|policy| policy.name().eq_ignore_ascii_case(value));
+    named.ok_or_else(|| "neither fixed nor latency".to_owned())
 }
 
 fn switch(value: &str) -> Result<bool, String> {
@@ -78,6 +86,8 @@ mod tests {
         }
         assert!(change("protocol_compression_algorithms", "zlib,lz4").unwrap().is_err());
         assert!(change("ZSTD_COMPRESSION_LEVEL", "23").unwrap().is_err());
+        assert_eq!(change("policy", "Fixed"), Some(Ok(Change::Policy(Policy::Fixed))));
+        assert!(change("policy", "cost").unwrap().is_err());
         assert!(change("no_such", "1").is_none());
     }
 }

@@ -9,7 +9,7 @@ use mysqlite::{LiveProcess, LiveTable, LiveTables, LiveValue};
 use proxy::{Connection, LegLens, LegTerms, Live};
 use time::OffsetDateTime;
 
-use crate::columns::{CONNECTIONS, FAULTS, LISTENERS, SERVERS, SETTINGS, TOTALS};
+use crate::columns::{CONNECTIONS, FAULTS, LINKS, LISTENERS, SERVERS, SETTINGS, TOTALS};
 use crate::{Flow, Prices, Totals, settings};
 
 /// The tables of a running proxy.
@@ -77,6 +77,20 @@ impl Tables {
     fn saved_by_leg(&self, [a, b, c, d]: &[Flow; 4]) -> [Option<f64>; 2] {
         let both = |one, other| Some(self.prices.saved(one)? + self.prices.saved(other)?);
         [both(a, b), both(c, d)]
+    }
+
+    fn links(&self) -> Vec<Row> {
+        let row = |link: proxy::LinkState| {
+            vec![
+                LiveValue::Text(link.peer.to_string()),
+                LiveValue::Text(link.side.name().to_owned()),
+                real(link.seen.map(|(bytes_per_s, _)| bytes_per_s)),
+                link.seen.map_or(LiveValue::Null, |(_, ago)| LiveValue::count(ago.as_secs())),
+                LiveValue::text(link.reader_gains.map(|gains| if gains { "YES" } else { "NO" })),
+                LiveValue::count(link.sessions as u64),
+            ]
+        };
+        self.live.links().into_iter().map(row).collect()
     }
 
     fn listeners(&self) -> Vec<Row> {
@@ -162,12 +176,13 @@ impl LiveTables for Tables {
     }
 
     fn tables(&self) -> &'static [LiveTable] {
-        &[CONNECTIONS, LISTENERS, SERVERS, TOTALS, FAULTS, SETTINGS]
+        &[CONNECTIONS, LINKS, LISTENERS, SERVERS, TOTALS, FAULTS, SETTINGS]
     }
 
     fn rows(&self, table: &str) -> Vec<Row> {
         match table {
             "connections" => self.live.connections().iter().map(|it| self.connection(it)).collect(),
+            "links" => self.links(),
             "listeners" => self.listeners(),
             "servers" => self.servers(),
             "totals" => self.totals(),

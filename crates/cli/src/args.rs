@@ -3,11 +3,12 @@
 //! Not here: the proxy's own options (`settings`), what they do.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use lab::link::Link;
-use proxy::Address;
 
+use crate::admin_client::AdminPort;
 use crate::advise_args::AdviseArgs;
 use crate::bench_args::BenchCommand;
 use crate::pack_args::{PackArgs, UnpackArgs};
@@ -28,6 +29,8 @@ pub(crate) enum Command {
     Proxy(Box<ProxyArgs>),
     /// Show a running proxy on one screen.
     Status(StatusArgs),
+    /// Watch a running proxy: rates, and its connections, sorted.
+    Top(TopArgs),
     /// Check a config file without listening.
     CheckConfig(CheckConfigArgs),
     /// Show on this machine, in about a minute, what compression gains and costs.
@@ -68,18 +71,28 @@ pub(crate) struct ProxyArgs {
 /// It asks the proxy's admin port (`wirepress proxy --admin-listen`).
 #[derive(Debug, clap::Args)]
 pub(crate) struct StatusArgs {
-    /// The admin port: unix:/path or host:port.
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) admin: Address,
-    /// The admin account.
-    #[arg(long, value_name = "NAME", default_value = "admin")]
-    pub(crate) user: String,
-    /// A file whose first line is its password.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) password_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) port: AdminPort,
     /// JSON instead, for scripts.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Watch a running proxy: what it carries now on each leg and in each direction, and its connections.
+///
+/// It asks the proxy's admin port (`wirepress proxy --admin-listen`). Keys are those of htop: F1 shows them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct TopArgs {
+    #[command(flatten)]
+    pub(crate) port: AdminPort,
+    /// How often it asks; 0.1 to 3600.
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = delay)]
+    pub(crate) delay: Duration,
+}
+
+fn delay(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.1..=3600.0).contains(seconds));
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| "must be 0.1 to 3600 seconds".to_owned())
 }
 
 /// Check a config file as `wirepress proxy --config` would, certificates included, without listening.

@@ -3,6 +3,7 @@
 //! Exit codes: 0 fine, 1 failed, 64 bad arguments or config.
 //! Not here: any behaviour; each subcommand has a file of its own.
 
+mod admin_client;
 mod advise_args;
 mod advise_command;
 mod args;
@@ -23,6 +24,7 @@ mod send_command;
 mod settings;
 mod standard_streams;
 mod status_command;
+mod top;
 mod words;
 mod zstd_syntax;
 
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         Command::Bench(bench) => bench_command::run(bench.what),
         Command::CheckConfig(check) => proxy_command::check(&check),
         Command::Status(status) => status_command::run(&status),
+        Command::Top(top) => top::run(&top),
         Command::Pack(pack) => pack_command::pack(&pack),
         Command::Unpack(unpack) => pack_command::unpack(&unpack),
         Command::Send(send) => send_command::send(&send),
@@ -76,6 +79,7 @@ fn is_usage(error: &anyhow::Error) -> bool {
             Some(admin::Fault::NoPassword { .. } | admin::Fault::Password { .. })
         )
         || error.is::<standard_streams::AtTerminal>()
+        || error.is::<top::NoTerminal>()
         || error.is::<send_command::BadSecurity>()
         || error.is::<proxy::TlsError>()
         || error.is::<proxy::FileError>()

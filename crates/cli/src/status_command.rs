@@ -1,17 +1,13 @@
 //! `wirepress status`: a running proxy on one screen, or as JSON, asked at its admin port.
 //!
-//! Not here: what the tables mean (crate `admin`).
+//! Not here: the client (`admin_client`), what the tables mean (crate `admin`).
 
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use anyhow::{Context, bail};
-use bench::client::{Account, Client, Compression, Stop};
-use proxy::Address;
 use serde_json::{Map, Value};
-use wire::response::text_result;
-use zeroize::Zeroizing;
 
+use crate::admin_client::{Row, rows};
 use crate::args::StatusArgs;
 
 /// A part of the screen: its name, its statement, its columns, and whether each is a number.
@@ -71,42 +67,15 @@ const PARTS: [Part; 4] = [
     },
 ];
 
-type Row = Vec<Option<String>>;
-
 /// Asks and prints.
 pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<()> {
-    let password = match &args.password_file {
-        Some(path) => std::fs::read_to_string(path)
-            .with_context(|| format!("can't read the password from '{}'", path.display()))?,
-        None => String::new(),
-    };
-    let account = Account {
-        user: args.user.clone(),
-        password: Zeroizing::new(password.lines().next().unwrap_or_default().to_owned()),
-        database: String::new(),
-    };
-    let address = match &args.admin {
-        Address::Tcp { host, port } => lab::link::Address::Tcp(format!("{host}:{port}")),
-        Address::Unix(path) => lab::link::Address::Unix(path.clone()),
-        Address::Pair(_) => bail!("{} is an address of a pair; an admin port has none", args.admin),
-    };
-    let mut client = Client::connect(&address, &account, Compression::NONE, &Stop::new())
-        .with_context(|| format!("the admin port at {}", args.admin))?;
+    let mut client = args.port.connect()?;
     let answers = PARTS.iter().map(|part| rows(&mut client, part.sql)).collect::<anyhow::Result<Vec<_>>>()?;
     client.quit();
     let text = if args.json { json(&answers) } else { screen(&answers) };
     // Who doesn't read it may close it.
     drop(std::io::stdout().write_all(text.as_bytes()));
     Ok(())
-}
-
-fn rows(client: &mut Client, sql: &str) -> anyhow::Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    client.query_rows(sql, |payload| {
-        let text = |value: Option<&[u8]>| value.map(|value| String::from_utf8_lossy(value).into_owned());
-        rows.push(text_result::row(payload).unwrap_or_default().into_iter().map(text).collect());
-    })?;
-    Ok(rows)
 }
 
 fn json(answers: &[Vec<Row>]) -> String {

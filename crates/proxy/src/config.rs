@@ -56,6 +56,16 @@ pub enum Policy {
     Latency,
 }
 
+impl Policy {
+    /// As the option has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::Latency => "latency",
+        }
+    }
+}
+
 /// How servers are looked after.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HealthCheck {

@@ -12,6 +12,21 @@ use codec::Algorithm;
 use codec::pace::Replies;
 use wire::Side;
 
+/// What is known of the link to a peer, in the direction towards it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LinkState {
+    /// Whose link.
+    pub peer: IpAddr,
+    /// Whether it is a client or a server.
+    pub side: Side,
+    /// What it carries, bytes per second, and for how long that has been known.
+    pub seen: Option<(f64, Duration)>,
+    /// Whether whoever reads there gains by packed bytes when it is what others wait for.
+    pub reader_gains: Option<bool>,
+    /// Sessions that use it now.
+    pub sessions: usize,
+}
+
 /// Links by peer, clients apart from servers.
 #[derive(Default)]
 pub(crate) struct Links(Mutex<Known>);
@@ -56,6 +71,21 @@ impl Links {
         }
         link
     }
+
+    /// All of them, by peer.
+    pub(crate) fn states(&self) -> Vec<LinkState> {
+        let state = |(&(peer, side), link): (&(IpAddr, Side), &Arc<Link>)| LinkState {
+            peer,
+            side,
+            seen: link.seen(),
+            reader_gains: link.reader_gains(),
+            // Each holds it, and the list does.
+            sessions: Arc::strong_count(link) - 1,
+        };
+        let mut states: Vec<_> = lock(&self.0).links.iter().map(state).collect();
+        states.sort_by_key(|state| (state.peer, state.side.name()));
+        states
+    }
 }
 
 impl Link {
@@ -76,7 +106,12 @@ impl Link {
 
     /// What it carries, bytes per second, if that was seen lately.
     pub(crate) fn bytes_per_s(&self) -> Option<f64> {
-        lock(&self.seen).filter(|seen| seen.at.elapsed() < TRUE_FOR).map(|seen| seen.bytes_per_s)
+        self.seen().map(|(bytes_per_s, _)| bytes_per_s)
+    }
+
+    fn seen(&self) -> Option<(f64, Duration)> {
+        let seen = lock(&self.seen).map(|seen| (seen.bytes_per_s, seen.at.elapsed()));
+        seen.filter(|(_, ago)| *ago < TRUE_FOR)
     }
 
     /// A session has seen it.
@@ -129,6 +164,28 @@ mod tests {
         }
         let known = lock(&links.0).links.len();
         assert_eq!((known, link(1).bytes_per_s()), (LINKS_MAX, Some(2e6)));
+    }
+
+    #[test]
+    fn each_link_is_told_of_with_the_sessions_that_use_it() {
+        let links = Links::default();
+        let to = |last: u8, side| links.to(IpAddr::from([127, 0, 0, last]), side);
+        let (one, _other) = (to(2, Side::Client), to(2, Side::Client));
+        drop(to(1, Side::Server));
+        one.saw(5e5);
+        one.found_reader(false);
+        let told: Vec<_> = links
+            .states()
+            .iter()
+            .map(|it| {
+                (it.peer.to_string(), it.side, it.seen.map(|(rate, _)| rate), it.reader_gains, it.sessions)
+            })
+            .collect();
+        let expected = [
+            ("127.0.0.1".to_owned(), Side::Server, None, None, 0),
+            ("127.0.0.2".to_owned(), Side::Client, Some(5e5), Some(false), 2),
+        ];
+        assert_eq!(told, expected);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::meter::Connection;
 use crate::registry::{Sum, SumLabels};
 use crate::route::{FileError, Route};
 use crate::worker::Shared;
-use crate::{Address, ListenerConfig};
+use crate::{Address, LinkState, ListenerConfig, Policy};
 
 /// A running proxy. It may outlive it: then there is nothing to see.
 #[derive(Clone)]
@@ -61,6 +61,8 @@ pub enum Change {
     ZlibLevel(ZlibLevel),
     /// `intercept_session_status`.
     InterceptSessionStatus(bool),
+    /// `policy`.
+    Policy(Policy),
 }
 
 impl Live {
@@ -130,6 +132,11 @@ impl Live {
         self.listeners.iter().filter_map(Weak::upgrade).flat_map(states).collect()
     }
 
+    /// Links to peers that frames were paced for, by peer.
+    pub fn links(&self) -> Vec<LinkState> {
+        self.shared.links.states()
+    }
+
     /// Changes a setting of all listeners, for new sessions.
     ///
     /// Errors: a file that the settings name can't be read any more; then nothing is changed.
@@ -157,6 +164,7 @@ impl Change {
             Self::ZstdLevelMax(level) => config.zstd_level_max = level,
             Self::ZlibLevel(level) => config.zlib_level = level,
             Self::InterceptSessionStatus(on) => config.intercept_session_status = on,
+            Self::Policy(policy) => config.policy = policy,
         }
     }
 }

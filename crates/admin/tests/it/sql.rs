@@ -84,7 +84,7 @@ fn all_other_connections_are_listed_while_they_run() {
 fn tables_are_shown_described_and_joined() {
     let Some(stage) = Stage::new(Kind::MariaDb) else { return };
     let tables = stage.ask("show tables");
-    assert_eq!(tables[1..], ["connections", "faults", "listeners", "servers", "settings", "totals"]);
+    assert_eq!(tables[1..], ["connections", "faults", "links", "listeners", "servers", "settings", "totals"]);
     let described = stage.ask("describe connections");
     assert_eq!(described[1], "id\tbigint unsigned\tNO\t\tNULL\t");
     assert!(
@@ -122,6 +122,34 @@ fn a_setting_is_changed_for_new_sessions() {
     assert!(stage.error("set global zstd_compression_level = 23").contains("ERROR 1231 (42000)"));
     assert!(stage.error("set global protocol_compression_algorithms = 'lz4'").contains("ERROR 1231 (42000)"));
     assert_eq!(value("zstd_compression_level"), "3");
+}
+
+#[test]
+fn the_policy_is_set_for_new_sessions_whose_links_are_listed() {
+    let Some(stage) = Stage::new(Kind::MySql) else { return };
+    let links = "select peer, side, sessions, seen_seconds_ago is null or seen_seconds_ago < 600, \
+         bytes_per_second is null or bytes_per_second > 0 from links order by side";
+    let zstd = || {
+        let mut client = stage.client("mysql");
+        client.arg("--compression-algorithms=zstd");
+        busy(client, "select repeat('packed', 100000)")
+    };
+    let packed = "select count(*) from connections where client_to_client_packed_bytes > 0";
+    // All frames are packed at first: no link is looked at.
+    let fixed = zstd();
+    stage.ask_until(packed, |lines| lines[1] == "1");
+    assert!(stage.ask(links).is_empty());
+    stage.ask("set global policy = 'latency'");
+    assert_eq!(stage.ask("select value, dynamic from settings where name = 'policy'")[1], "latency\tYES");
+    let paced = zstd();
+    stage.ask_until(packed, |lines| lines[1] == "2");
+    let lines = stage.ask(links);
+    assert_eq!(lines[1..], ["127.0.0.1\tclient\t1\t1\t1", "127.0.0.1\tserver\t1\t1\t1"]);
+    assert!(stage.error("set global policy = 'cheap'").contains("ERROR 1231 (42000)"));
+    end(paced);
+    // A link is remembered.
+    stage.ask_until(links, |lines| lines.get(1).is_some_and(|line| line.starts_with("127.0.0.1\tclient\t0")));
+    end(fixed);
 }
 
 #[test]

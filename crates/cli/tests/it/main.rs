@@ -19,5 +19,6 @@ mod send;
 mod send_links;
 mod signals;
 mod sst;
+mod top;
 mod unsafe_code;
 mod workers;

@@ -1,0 +1,61 @@
+//! A client of a running proxy's admin port, for the commands that show what it tells.
+//!
+//! Not here: what they ask (`status_command`, `top`), what the tables mean (crate `admin`).
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use bench::client::{Account, Client, Compression, Stop};
+use proxy::Address;
+use wire::response::text_result;
+use zeroize::Zeroizing;
+
+/// Where the admin port is, and who asks.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct AdminPort {
+    /// The admin port: unix:/path or host:port.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) admin: Address,
+    /// The admin account.
+    #[arg(long, value_name = "NAME", default_value = "admin")]
+    pub(crate) user: String,
+    /// A file whose first line is its password.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
+}
+
+/// A row: a text for each column, or NULL.
+pub(crate) type Row = Vec<Option<String>>;
+
+impl AdminPort {
+    /// Connects and logs in.
+    pub(crate) fn connect(&self) -> anyhow::Result<Client> {
+        let password = match &self.password_file {
+            Some(path) => std::fs::read_to_string(path)
+                .with_context(|| format!("can't read the password from '{}'", path.display()))?,
+            None => String::new(),
+        };
+        let account = Account {
+            user: self.user.clone(),
+            password: Zeroizing::new(password.lines().next().unwrap_or_default().to_owned()),
+            database: String::new(),
+        };
+        let address = match &self.admin {
+            Address::Tcp { host, port } => lab::link::Address::Tcp(format!("{host}:{port}")),
+            Address::Unix(path) => lab::link::Address::Unix(path.clone()),
+            Address::Pair(_) => bail!("{} is an address of a pair; an admin port has none", self.admin),
+        };
+        Client::connect(&address, &account, Compression::NONE, &Stop::new())
+            .with_context(|| format!("the admin port at {}", self.admin))
+    }
+}
+
+/// What a statement answers.
+pub(crate) fn rows(client: &mut Client, sql: &str) -> anyhow::Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    client.query_rows(sql, |payload| {
+        let text = |value: Option<&[u8]>| value.map(|value| String::from_utf8_lossy(value).into_owned());
+        rows.push(text_result::row(payload).unwrap_or_default().into_iter().map(text).collect());
+    })?;
+    Ok(rows)
+}
