@@ -140,7 +140,10 @@ impl Subcommand for BenchCommand {
     fn augment_subcommands(command: Command) -> Command {
         let command = command.subcommand_required(true).arg_required_else_help(true);
         let plans = plan::ALL.into_iter().map(|plan| {
-            PlanArgs::augment_args(Command::new(plan.name())).about(plan.title()).long_about(plan.question())
+            PlanArgs::augment_args(Command::new(plan.name()))
+                .about(plan.title())
+                .long_about(plan.question())
+                .mut_arg("with", |with| with.default_value(plan.database()))
         });
         command
             .subcommands(plans)

@@ -12,6 +12,7 @@ mod bench_command;
 mod child;
 mod config_file;
 mod demo_command;
+mod ending_signals;
 mod generate;
 mod log;
 mod memory;

@@ -71,7 +71,7 @@ impl Indexer {
         let flags = match stage.client_setting() {
             Setting::None => 0,
             Setting::Zlib => MYSQL_CLIENT_COMPRESS,
-            Setting::Zstd(_) | Setting::Latency => {
+            Setting::Zstd(_) | Setting::Latency | Setting::Stream(_) => {
                 bail!("Sphinx knows zlib only; zstd is for wirepress beside it")
             }
         };

@@ -4,7 +4,8 @@
 //!  Step { cell, job }:   stage is set ─▶ job.run(client) ─▶ Outcome ─▶ metrics of a sample
 //! ```
 //! One kind of work, one file: [`scan`] reads a table with our own client, [`sysbench`] is the real one,
-//! [`statements`] sends what sysbench does with our own client, [`connect`] logs in and out, [`indexer`] is Sphinx's, [`php`] a script of the real PHP.
+//! [`statements`] sends what sysbench does with our own client, [`connect`] logs in and out, [`indexer`] is Sphinx's, [`php`] a script of
+//! the real PHP, [`transfer`] a backup that goes from a donor to a joiner through pipelines of programs.
 //!
 //! Invariants: logins, preparations and checks lie outside the measured time; every reply is read to its end and
 //! counted.
@@ -15,9 +16,12 @@ mod client_process;
 mod connect;
 mod indexer;
 mod php;
+mod pipeline;
 mod scan;
 mod statements;
 mod sysbench;
+mod transfer;
+mod transfer_commands;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,9 +34,10 @@ pub(crate) use scan::RUN_MIN;
 pub use scan::ScanJob;
 pub use statements::{Statement, Statements};
 pub use sysbench::{Script, Sysbench};
+pub use transfer::{Donor, Transfer};
 
-use crate::record::Metric;
-use crate::run::{Parts, Stage};
+use crate::record::{Cell, Metric};
+use crate::run::{Network, Parts, Stage};
 use crate::stats::quantile;
 use crate::table::Table;
 
@@ -51,6 +56,8 @@ pub enum Job {
     Indexer(Indexer),
     /// A script of PHP.
     Php(Php),
+    /// A backup on its way.
+    Transfer(Transfer),
 }
 
 /// What a job gives.
@@ -89,14 +96,18 @@ pub(crate) enum Unit {
     Run,
     /// A transaction, a connection: microseconds and bytes.
     Transaction,
+    /// A state transfer, whose CPU time is donor's and joiner's.
+    Transfer,
 }
 
 impl Job {
     /// Does it; `meter` is told when the measured time begins, and when it is over.
     pub(crate) fn run(
         &self,
+        cell: &Cell,
         stage: &Stage<'_>,
         parts: &Parts<'_>,
+        donor: Option<&Donor>,
         meter: &mut dyn Meter,
     ) -> anyhow::Result<Outcome> {
         match self {
@@ -106,6 +117,7 @@ impl Job {
             Self::Connect(connect) => connect.run(stage, parts, meter),
             Self::Indexer(indexer) => indexer.run(stage, parts, meter),
             Self::Php(php) => php.run(stage, parts, meter),
+            Self::Transfer(transfer) => transfer.run(cell, stage, parts, donor, meter),
         }
     }
 
@@ -116,6 +128,7 @@ impl Job {
             Self::Sysbench(sysbench) => sysbench.tables(),
             Self::Statements(statements) => vec![statements.table.clone()],
             Self::Connect(_) => Vec::new(),
+            Self::Transfer(transfer) => transfer.tables.clone(),
             Self::Indexer(Indexer { table }) | Self::Php(Php { table }) => vec![table.clone()],
         }
     }
@@ -125,6 +138,15 @@ impl Job {
         match self {
             Self::Scan(_) | Self::Indexer(_) | Self::Php(_) => Unit::Run,
             Self::Sysbench(_) | Self::Statements(_) | Self::Connect(_) => Unit::Transaction,
+            Self::Transfer(_) => Unit::Transfer,
+        }
+    }
+
+    /// Who stands in the server's place, if somebody does.
+    pub(crate) fn donor(&self, network: &Network) -> anyhow::Result<Option<Donor>> {
+        match self {
+            Self::Transfer(_) => Donor::listen(network.server_ip()).map(Some),
+            _ => Ok(None),
         }
     }
 }

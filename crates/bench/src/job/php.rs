@@ -45,7 +45,7 @@ impl Php {
         let compress = match stage.client_setting() {
             Setting::None => "0",
             Setting::Zlib => "1",
-            Setting::Zstd(_) | Setting::Latency => {
+            Setting::Zstd(_) | Setting::Latency | Setting::Stream(_) => {
                 bail!("PHP knows zlib only; zstd is for wirepress beside it")
             }
         };

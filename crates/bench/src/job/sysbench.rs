@@ -124,7 +124,7 @@ impl Sysbench {
             Setting::Zlib => {
                 command.arg("--mysql-compression=on");
             }
-            Setting::Zstd(_) | Setting::Latency => {
+            Setting::Zstd(_) | Setting::Latency | Setting::Stream(_) => {
                 bail!("sysbench knows zlib only; zstd is for wirepress beside it")
             }
         }

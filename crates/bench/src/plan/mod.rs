@@ -19,6 +19,7 @@ mod rds_scan;
 mod scale;
 mod shape;
 mod sphinx_index;
+mod sst;
 mod step;
 
 pub use published_figure::{Agreement, Finding, PublishedFigure};
@@ -45,6 +46,11 @@ pub trait Plan: Sync + std::fmt::Debug {
 
     /// The columns of its table, the primary one first.
     fn columns(&self) -> &'static [Metric];
+
+    /// The private database that it is measured with, unless another is asked for, as `--with` takes it.
+    fn database(&self) -> &'static str {
+        "mysql"
+    }
 
     /// Its links, unless others are asked for.
     fn links(&self) -> &'static [&'static str];
@@ -77,11 +83,12 @@ pub trait Plan: Sync + std::fmt::Debug {
 }
 
 /// All plans, in the order of the help.
-pub const ALL: [&dyn Plan; 6] = [
+pub const ALL: [&dyn Plan; 7] = [
     &rds_scan::RdsScan::Sysbench,
     &rds_scan::RdsScan::Wide,
     &oltp_matrix::OltpMatrix,
     &sphinx_index::SphinxIndex,
+    &sst::Sst,
     &peers::Peers,
     &never_slower::NeverSlower,
 ];

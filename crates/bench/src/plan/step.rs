@@ -28,6 +28,8 @@ pub struct World {
     pub is_real: bool,
     /// Whether the database is a private real server, whose certificates and processes are ours.
     pub is_private: bool,
+    /// Whether it is MariaDB, private and real.
+    pub is_private_mariadb: bool,
     /// Seed of all data.
     pub seed: u64,
 }

@@ -20,6 +20,8 @@ pub struct Published {
     pub oltp_read_only: OltpReadOnly,
     /// 600 MB of text, read over 100 Mbit/s with 1.4 ms round trip.
     pub sphinx_index: SphinxIndex,
+    /// State transfers of a Galera node.
+    pub sst: Sst,
 }
 
 /// A full scan at several zstd levels. The lists run side by side.
@@ -78,6 +80,42 @@ pub struct SphinxIndex {
     pub gigabit_slowdown_with_compression: f64,
 }
 
+/// State transfers by compressor and threads. The lists run side by side.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Sst {
+    /// The compressor's threads.
+    pub threads: Vec<u32>,
+    /// Nothing packs.
+    pub none_s: Vec<f64>,
+    /// xtrabackup's own, file by file.
+    pub qpress_builtin_s: Vec<f64>,
+    /// qpress in the stream.
+    pub qpress_s: Vec<f64>,
+    /// pigz in the stream.
+    pub pigz_s: Vec<f64>,
+    /// zstd at level 1 in the stream.
+    pub zstd1_s: Vec<f64>,
+    /// What the joiner received.
+    pub received_mb: SstMegabytes,
+    /// What the joiner wrote.
+    pub joiner_written_mb: SstMegabytes,
+}
+
+/// Megabytes of a transfer, which don't depend on threads.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct SstMegabytes {
+    /// Nothing packs.
+    pub none: f64,
+    /// xtrabackup's own, file by file.
+    pub qpress_builtin: f64,
+    /// qpress in the stream.
+    pub qpress: f64,
+    /// pigz in the stream.
+    pub pigz: f64,
+    /// zstd at level 1 in the stream.
+    pub zstd1: f64,
+}
+
 impl Published {
     /// The figures that are built in.
     ///
@@ -118,6 +156,7 @@ mod tests {
         assert_eq!(published.rds_scan.at_zstd_level(0), scan(17.25, 231.0));
         assert_eq!(published.rds_scan.at_zstd_level(10), scan(182.45, 11.0));
         assert_eq!(published.rds_wide.at_zstd_level(3), scan(11.01, 1.7));
+        assert_eq!((published.sst.pigz_s[0], published.sst.received_mb.zstd1), (976.0, 4148.0));
         assert_eq!((published.sphinx_index.plain_s, published.sphinx_index.zlib_s), (127.0, 87.0));
     }
 

@@ -43,6 +43,7 @@ impl Cell {
     pub fn label(&self) -> String {
         let tls = if self.tls { ", TLS" } else { "" };
         match (self.path, self.setting) {
+            (Path::Direct, Setting::Stream(compressor)) => format!("{compressor}{tls}"),
             (Path::Haproxy | Path::Router, Setting::None) => format!("{}{tls}", self.path),
             (path, setting) => format!("{path}, {setting}{tls}"),
         }

@@ -24,6 +24,8 @@ pub enum Metric {
     PlainBytes,
     /// Bytes on the link, both ways.
     WireBytes,
+    /// Bytes that the joiner of a state transfer has written into files.
+    WrittenBytes,
     /// Mean rate on the link, both ways, 10^6 bytes a second.
     MeanMbPerS,
     /// The same in the busiest second.
@@ -36,6 +38,10 @@ pub enum Metric {
     ProxyCpuS,
     /// CPU time of the client.
     ClientCpuS,
+    /// CPU time of the donor's programs: the backup, and what packs it.
+    DonorCpuS,
+    /// CPU time of the joiner's programs: what unpacks, and what writes files.
+    JoinerCpuS,
     /// CPU time of the server for one transaction or connection.
     ServerCpuUsPerTx,
     /// CPU time of the proxy for one transaction or connection.
@@ -59,7 +65,7 @@ pub enum Better {
 
 impl Metric {
     /// All, in the order of columns.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 21] = [
         Self::TimeS,
         Self::QueryTimeS,
         Self::TransactionsPerS,
@@ -68,12 +74,15 @@ impl Metric {
         Self::LatencyP99Ms,
         Self::PlainBytes,
         Self::WireBytes,
+        Self::WrittenBytes,
         Self::MeanMbPerS,
         Self::PeakMbPerS,
         Self::WireBytesPerTx,
         Self::ServerCpuS,
         Self::ProxyCpuS,
         Self::ClientCpuS,
+        Self::DonorCpuS,
+        Self::JoinerCpuS,
         Self::ServerCpuUsPerTx,
         Self::ProxyCpuUsPerTx,
         Self::ClientCpuUsPerTx,
@@ -92,12 +101,15 @@ impl Metric {
             Self::LatencyP99Ms => "latency_p99_ms",
             Self::PlainBytes => "plain_bytes",
             Self::WireBytes => "wire_bytes",
+            Self::WrittenBytes => "written_bytes",
             Self::MeanMbPerS => "mean_mb_per_s",
             Self::PeakMbPerS => "peak_mb_per_s",
             Self::WireBytesPerTx => "wire_bytes_per_tx",
             Self::ServerCpuS => "server_cpu_s",
             Self::ProxyCpuS => "proxy_cpu_s",
             Self::ClientCpuS => "client_cpu_s",
+            Self::DonorCpuS => "donor_cpu_s",
+            Self::JoinerCpuS => "joiner_cpu_s",
             Self::ServerCpuUsPerTx => "server_cpu_us_per_tx",
             Self::ProxyCpuUsPerTx => "proxy_cpu_us_per_tx",
             Self::ClientCpuUsPerTx => "client_cpu_us_per_tx",
@@ -117,12 +129,15 @@ impl Metric {
             Self::LatencyP99Ms => "p99 ms",
             Self::PlainBytes => "plain MB",
             Self::WireBytes => "wire MB",
+            Self::WrittenBytes => "written MB",
             Self::MeanMbPerS => "mean MB/s",
             Self::PeakMbPerS => "peak MB/s",
             Self::WireBytesPerTx => "wire B/tx",
             Self::ServerCpuS => "server CPU s",
             Self::ProxyCpuS => "proxy CPU s",
             Self::ClientCpuS => "client CPU s",
+            Self::DonorCpuS => "donor CPU s",
+            Self::JoinerCpuS => "joiner CPU s",
             Self::ServerCpuUsPerTx => "server us/tx",
             Self::ProxyCpuUsPerTx => "proxy us/tx",
             Self::ClientCpuUsPerTx => "client us/tx",
@@ -134,7 +149,7 @@ impl Metric {
     #[must_use]
     pub const fn heading_divisor(self) -> f64 {
         match self {
-            Self::PlainBytes | Self::WireBytes => 1e6,
+            Self::PlainBytes | Self::WireBytes | Self::WrittenBytes => 1e6,
             _ => 1.0,
         }
     }

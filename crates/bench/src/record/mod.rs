@@ -16,11 +16,13 @@
 //! Not here: measuring (`run`), statistics (`stats`), reports (`report`).
 
 mod cell;
+mod compressor;
 mod file;
 mod metric;
 mod setting;
 
 pub use cell::{Cell, Path};
+pub use compressor::Compressor;
 pub use file::{Records, RecordsFault, Writer};
 pub use metric::{Better, Metric};
 pub use setting::Setting;

@@ -8,9 +8,10 @@ use std::str::FromStr;
 use codec::Algorithm;
 use serde::{Deserialize, Serialize};
 
+use super::Compressor;
 use crate::client::Compression;
 
-/// Algorithm and level of the connection that crosses the link.
+/// Algorithm and level of the connection that crosses the link, or what packs the backup that does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Setting {
@@ -22,6 +23,8 @@ pub enum Setting {
     Zstd(u8),
     /// zstd, with the proxy's `--policy latency`.
     Latency,
+    /// A backup's stream through that program; its connection is plain.
+    Stream(Compressor),
 }
 
 impl Setting {
@@ -29,7 +32,7 @@ impl Setting {
     #[must_use]
     pub fn compression(self) -> Compression {
         match self {
-            Self::None => Compression::NONE,
+            Self::None | Self::Stream(_) => Compression::NONE,
             Self::Zlib => Compression { algorithm: Algorithm::Zlib, level: 1 },
             Self::Zstd(level) => Compression { algorithm: Algorithm::Zstd, level },
             Self::Latency => Compression { algorithm: Algorithm::Zstd, level: ZSTD_LEVEL },
@@ -40,7 +43,7 @@ impl Setting {
     #[must_use]
     pub const fn algorithm_name(self) -> &'static str {
         match self {
-            Self::None => "uncompressed",
+            Self::None | Self::Stream(_) => "uncompressed",
             Self::Zlib => "zlib",
             Self::Zstd(_) | Self::Latency => "zstd",
         }
@@ -53,6 +56,7 @@ impl fmt::Display for Setting {
             Self::None => f.pad("none"),
             Self::Zlib => f.pad("zlib"),
             Self::Latency => f.pad("latency"),
+            Self::Stream(compressor) => compressor.fmt(f),
             Self::Zstd(level) => f.pad(&format!("zstd {level}")),
         }
     }
@@ -62,6 +66,9 @@ impl FromStr for Setting {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(compressor) = Compressor::named(text) {
+            return Ok(Self::Stream(compressor));
+        }
         match text.split_once([' ', ':', '-']) {
             None if text == "none" => Ok(Self::None),
             None if text == "zlib" => Ok(Self::Zlib),
@@ -101,6 +108,11 @@ mod tests {
     fn what_is_written_is_read_again() {
         for setting in [Setting::None, Setting::Zlib, Setting::Zstd(1), Setting::Zstd(22), Setting::Latency] {
             assert_eq!(setting.to_string().parse(), Ok(setting));
+        }
+        for compressor in
+            Compressor::MEASURED.into_iter().chain([Compressor::Qpress, Compressor::QpressBuiltIn])
+        {
+            assert_eq!(compressor.to_string().parse(), Ok(Setting::Stream(compressor)));
         }
         assert_eq!("zstd".parse(), Ok(Setting::Zstd(3)));
         assert_eq!("zstd:7".parse(), Ok(Setting::Zstd(7)));

@@ -124,7 +124,7 @@ fn scan(cell: &Cell, repetition: u32, link_mb_per_s: f64, wide: bool, noise: &mu
     let plain_mb = 58.9;
     // Ratio, and megabytes a second that one core packs.
     let (ratio, packed_mb_per_s) = match (cell.setting, wide) {
-        (Setting::None, _) => (1.0, 4000.0),
+        (Setting::None | Setting::Stream(_), _) => (1.0, 4000.0),
         (Setting::Zlib, false) => (2.12, 95.0),
         (Setting::Zstd(1), false) => (2.02, 310.0),
         (Setting::Zstd(3), false) => (2.04, 190.0),
@@ -191,7 +191,7 @@ pub(crate) fn transactions() -> Records {
 fn transaction(cell: &Cell, repetition: u32, link_mb_per_s: f64, noise: &mut Noise) -> Sample {
     let threads = f64::from(cell.threads);
     let (bytes, cpu_ms) = match cell.setting {
-        Setting::None => (41_000.0, 0.0),
+        Setting::None | Setting::Stream(_) => (41_000.0, 0.0),
         Setting::Zlib => (20_500.0, 0.38),
         Setting::Zstd(_) | Setting::Latency => (21_600.0, 0.13),
     };

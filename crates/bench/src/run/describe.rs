@@ -71,7 +71,7 @@ pub(super) fn is_same(earlier: &Run, now: &Run) -> anyhow::Result<()> {
 
 fn programs() -> BTreeMap<String, String> {
     let Ok(install) = Install::find() else { return BTreeMap::new() };
-    ["mysqld", "mariadbd", "sysbench", "haproxy", "mysqlrouter"]
+    ["mysqld", "mariadbd", "sysbench", "haproxy", "mysqlrouter", "mariadb-backup", "pigz", "zstd", "lz4"]
         .into_iter()
         .filter_map(|program| Some((program.to_owned(), install.version(program).ok()?)))
         .collect()

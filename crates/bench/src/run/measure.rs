@@ -40,9 +40,10 @@ pub(super) fn measure(
     network: &Network,
     parts: &Parts<'_>,
 ) -> anyhow::Result<Measured> {
-    let stage = Stage::set(cell, network, parts)?;
+    let donor = job.donor(network)?;
+    let stage = Stage::set(cell, network, parts, donor.as_ref())?;
     let mut counters = Counters { stage: &stage, parts, before: None, between: None };
-    let outcome = job.run(&stage, parts, &mut counters)?;
+    let outcome = job.run(cell, &stage, parts, donor.as_ref(), &mut counters)?;
     let mut between = counters.between.take().unwrap_or_default();
     let traffic_before = counters.before.take().map(|before| before.traffic).unwrap_or_default();
     // The client may be ahead of the link's count for a moment.
@@ -118,7 +119,7 @@ fn measured(unit: Unit, between: &Reading, outcome: Outcome) -> Measured {
     metrics.insert(Metric::PeakMbPerS, if seconds < 1.0 { mean } else { peak.max(mean) });
     metrics.insert(Metric::Count, count);
     let wire = match unit {
-        Unit::Run => Metric::WireBytes,
+        Unit::Run | Unit::Transfer => Metric::WireBytes,
         Unit::Transaction => Metric::WireBytesPerTx,
     };
     metrics.insert(wire, bytes / each);
@@ -132,6 +133,8 @@ fn measured(unit: Unit, between: &Reading, outcome: Outcome) -> Measured {
         match unit {
             Unit::Run => metrics.insert(per_run, time.as_secs_f64() / each),
             Unit::Transaction => metrics.insert(per_transaction, time.as_secs_f64() * 1e6 / each),
+            // Donor and joiner are told by their own names.
+            Unit::Transfer => None,
         };
     }
     let own_cpu = between.server.unwrap_or_default() + between.proxy.unwrap_or_default() + between.process;

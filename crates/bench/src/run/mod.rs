@@ -31,6 +31,7 @@ pub use stage::Pins;
 pub(crate) use database::{Database, Existing, PrivateOptions};
 pub(crate) use interrupt::watch as watch_signals;
 pub(crate) use neighbours::Neighbours;
+pub(crate) use network::Network;
 pub(crate) use progress::Progress;
 pub(crate) use stage::{Parts, Stage};
 pub(crate) use wirepress_process::{Policy, WirepressOptions, WirepressProcess, plain_server_leg};
@@ -41,10 +42,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use lab::link::Link;
+use lab::real::Kind;
 
 use self::certificates::Certificates;
 use self::measure::{Measured, measure};
-use self::network::Network;
 use crate::client::Stop;
 use crate::plan::{Plan, Scale, Step, World};
 use crate::record::{Cell, End, Failure, Record, Records, Resumed, Sample, Writer};
@@ -102,9 +103,10 @@ fn steps(
     let mut steps = plan.steps(world)?;
     ensure!(
         !steps.is_empty(),
-        "the plan {} cannot be measured with {}; use --with mysql",
+        "the plan {} cannot be measured with {}; use --with {}",
         plan.name(),
-        database.name()
+        database.name(),
+        plan.database()
     );
     if !options.workloads.is_empty() {
         let names: BTreeSet<String> = steps.iter().map(|step| step.cell.workload.clone()).collect();
@@ -172,6 +174,7 @@ impl<'a> Sitting<'a> {
             server_has_zstd: database.has_zstd(&stop)?,
             is_real: !database.is_embedded(),
             is_private: database.private().is_some(),
+            is_private_mariadb: database.private().is_some_and(|server| server.kind() == Kind::MariaDb),
             seed,
         };
         let steps = steps(plan, options, &world, &database)?;

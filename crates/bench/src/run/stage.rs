@@ -27,6 +27,7 @@ use super::network::{Crossing, Network};
 use super::relay_process::RelayProcess;
 use super::wirepress_process::{Policy, WirepressOptions, WirepressProcess, plain_server_leg};
 use crate::client::Stop;
+use crate::job::Donor;
 use crate::record::{Cell, Path, Setting};
 
 /// What every stage of a run is made of.
@@ -90,14 +91,22 @@ enum Proxy {
 }
 
 impl<'a> Stage<'a> {
-    /// Starts what the cell needs.
-    pub(crate) fn set(cell: &Cell, network: &'a Network, parts: &Parts<'_>) -> anyhow::Result<Self> {
+    /// Starts what the cell needs; where there is a donor, it stands in the server's place.
+    pub(crate) fn set(
+        cell: &Cell,
+        network: &'a Network,
+        parts: &Parts<'_>,
+        donor: Option<&Donor>,
+    ) -> anyhow::Result<Self> {
         let client_words: Vec<OsString> = network
             .client_through()
             .into_iter()
             .chain(parts.pins.client_words().iter().map(OsString::from))
             .collect();
-        let server = parts.server_address(network);
+        let server = match donor {
+            Some(donor) => donor.address()?,
+            None => parts.server_address(network),
+        };
         let mut client = (cell.setting, cell.tls);
         let (proxy, crossing) = match cell.path {
             Path::Direct => (None, network.open(&server)?),

@@ -65,7 +65,7 @@ impl Policy {
     pub(crate) const fn of(setting: Setting) -> Self {
         match setting {
             Setting::Latency => Self::Latency,
-            Setting::None | Setting::Zlib | Setting::Zstd(_) => Self::Fixed,
+            Setting::None | Setting::Zlib | Setting::Zstd(_) | Setting::Stream(_) => Self::Fixed,
         }
     }
 

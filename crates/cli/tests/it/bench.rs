@@ -108,6 +108,54 @@ fn the_real_indexer_and_php_read_real_text() {
 }
 
 #[test]
+fn a_backup_crosses_a_link_through_every_compressor_and_one_that_is_missing_is_told() {
+    let Some(install) = required_programs() else { return };
+    if install.program("mariadb-backup").is_err() {
+        return lab::real::skip("want of mariadb-backup (scripts/fetch-servers --sst)");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // As it was fetched, but without lz4.
+    let cache = folder.path().join("cache");
+    let bin = cache.join("servers/bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let fetched = install.path().join("servers");
+    for entry in std::fs::read_dir(fetched.join("bin")).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_name() != "lz4" {
+            std::os::unix::fs::symlink(entry.path(), bin.join(entry.file_name())).unwrap();
+        }
+    }
+    std::fs::copy(fetched.join("versions.txt"), cache.join("servers/versions.txt")).unwrap();
+    std::os::unix::fs::symlink(fetched.join("roots"), cache.join("servers/roots")).unwrap();
+    let args = ["sst", "--scale", "smoke", "--link", "1gbit", "--workload", "2 threads", "--out", "run"];
+    let mut command = bench(folder.path(), &args);
+    let told = succeeded(&command.env("WIREPRESS_CACHE", &cache).output().unwrap());
+    let run = folder.path().join("run");
+    // None and six others arrived whole; lz4 did not.
+    assert_eq!((records(&run, "sample"), records(&run, "failure")), (7, 1), "{told}");
+    let samples = std::fs::read_to_string(run.join("samples.jsonl")).unwrap();
+    assert!(samples.contains("lz4 is missing; scripts/fetch-servers --sst fetches it"), "{samples}");
+    let of = |setting: &str, metric: &str| -> f64 {
+        let lines = samples.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let mut cells =
+            lines.filter(|record| record["record"] == "sample" && record["cell"]["setting"] == setting);
+        cells.next().unwrap()["metrics"][metric].as_f64().unwrap()
+    };
+    for packed in ["pigz", "zstd -1", "pzstd -1", "wirepress pack -1"] {
+        assert!(of(packed, "wire_bytes") < of("none", "wire_bytes") / 2.0, "{packed}: {samples}");
+        // The files are the same, but for a page or two that the server has changed itself meanwhile.
+        let written = of(packed, "written_bytes") / of("none", "written_bytes");
+        assert!((0.98..1.02).contains(&written), "{packed}: {samples}");
+    }
+    assert!(
+        of("mariadb-backup --compress", "written_bytes") < of("none", "written_bytes") / 1.5,
+        "{samples}"
+    );
+    // Published rows that nobody measures here.
+    assert!(told.contains("qpress, built in (published only)"), "{told}");
+}
+
+#[test]
 fn an_interrupted_run_keeps_its_samples_and_goes_on() {
     if required_programs().is_none() {
         return;

@@ -8,6 +8,8 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use rustix::process::Signal;
+
 /// A folder with a key and something to send.
 struct Lab(tempfile::TempDir);
 
@@ -170,6 +172,43 @@ fn a_source_that_writes_nothing_is_ended_when_the_other_end_fails() {
     assert_eq!((sent.status.code(), ended(child, words).0), (Some(1), Some(1)), "{}", told(&sent));
     let pid = std::fs::read_to_string(lab.path("pid")).unwrap();
     assert!(!Path::new("/proc").join(pid.trim()).exists());
+}
+
+#[test]
+fn a_signal_ends_the_command_at_either_end_and_what_it_has_started() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let lab = Lab::new();
+        let slow = [&KEY[..], &["--rate-limit", "200K"]].concat();
+        // A command that starts another one and writes nothing; beside it, one that reads for ever.
+        let (mut receiver, to, _words) =
+            lab.receive(&KEY, "sleep 1000 & echo $$ $! > sink; cat >/dev/null; exec sleep 1000");
+        let source = "cat rows; sleep 1000 & echo $$ $! > source; wait";
+        let mut sender = lab.sender(&to, &slow, source).stderr(Stdio::piped()).spawn().unwrap();
+        for (name, child) in [("source", &mut sender), ("sink", &mut receiver)] {
+            await_file(&lab.path(name));
+            rustix::process::kill_process(rustix::process::Pid::from_child(child), signal).unwrap();
+            assert_eq!(child.wait().unwrap().code(), Some(128 + signal.as_raw()), "{name}");
+            let pids = std::fs::read_to_string(lab.path(name)).unwrap();
+            for pid in pids.split_whitespace() {
+                assert!(is_gone(pid), "{name}: {pid} of {pids}");
+            }
+        }
+        let mut words = String::new();
+        sender.stderr.take().unwrap().read_to_string(&mut words).unwrap();
+        assert!(words.contains("wirepress: ended by SIG"), "{words}");
+    }
+}
+
+/// Whether a process has ended, even if nobody has waited for it.
+fn is_gone(pid: &str) -> bool {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while std::time::Instant::now() < deadline {
+        match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+            Ok(stat) if !stat.contains(") Z ") => std::thread::yield_now(),
+            _ => return true,
+        }
+    }
+    false
 }
 
 fn await_file(path: &Path) {

@@ -147,21 +147,34 @@ impl Sender {
         }
         let mut refused_since = None;
         while self.window.ended().is_none() {
-            let error = match dial(&self.options.to, &self.connector).await {
-                Ok(connection) => {
-                    refused_since = None;
-                    let carrier = self.carriers.fetch_add(1, Ordering::Relaxed);
-                    let carried = self.carry(connection, carrier).await;
-                    self.window.give_back(carrier);
-                    match carried {
-                        Ok(()) => continue,
-                        Err(error) => error,
-                    }
-                }
-                Err(error) => error,
+            let attempt = async {
+                let connection = dial(&self.options.to, &self.connector).await?;
+                refused_since = None;
+                let carrier = self.carriers.fetch_add(1, Ordering::Relaxed);
+                let carried = self.carry(connection, carrier).await;
+                self.window.give_back(carrier);
+                carried
             };
+            let tried = tokio::select! {
+                tried = attempt => tried,
+                // A connection that hangs must not be waited for.
+                () = self.ended(|ended| !matches!(ended, Ended::Own(_))) => return,
+            };
+            let Err(error) = tried else { continue };
             self.judge(&error, &mut refused_since);
             sleep(PAUSE).await;
+        }
+    }
+
+    /// Waits until the transfer has ended in such a way.
+    async fn ended(&self, is_such: fn(&Ended) -> bool) {
+        loop {
+            let mut news = pin!(self.window.news.notified());
+            news.as_mut().enable();
+            if self.window.ended().as_ref().is_some_and(is_such) {
+                return;
+            }
+            news.await;
         }
     }
 
@@ -283,16 +296,7 @@ impl Sender {
     async fn add_lanes(&self, allow: &watch::Sender<usize>) {
         let (mut sent_before, mut best) = (0, 0);
         loop {
-            let ended = async {
-                loop {
-                    let news = self.window.news.notified();
-                    if self.window.ended().is_some() {
-                        return;
-                    }
-                    news.await;
-                }
-            };
-            if timeout(LOOK, ended).await.is_ok() {
+            if timeout(LOOK, self.ended(|_| true)).await.is_ok() {
                 return;
             }
             let (sent_len, is_full) = self.window.progress();

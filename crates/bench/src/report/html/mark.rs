@@ -7,18 +7,20 @@
 //! ```
 //! Invariants: a cell looks the same in every chart.
 
-use crate::record::{Cell, Path, Setting};
+use crate::record::{Cell, Compressor, Path, Setting};
 
 /// The class that sets the colour.
 pub(super) const fn colour(cell: &Cell) -> &'static str {
     match cell.setting {
         Setting::None => "c-none",
         Setting::Zlib => "c-zlib",
-        Setting::Zstd(0..=2) => "c-z1",
+        Setting::Zstd(0..=2) | Setting::Stream(Compressor::Zstd | Compressor::Pzstd) => "c-z1",
         Setting::Zstd(3..=5) => "c-z2",
         Setting::Zstd(6..=9) => "c-z3",
         Setting::Zstd(_) => "c-z4",
-        Setting::Latency => "c-latency",
+        Setting::Latency | Setting::Stream(Compressor::Pack | Compressor::PackAuto) => "c-latency",
+        Setting::Stream(Compressor::Pigz) => "c-zlib",
+        Setting::Stream(_) => "c-z3",
     }
 }
 
