@@ -142,7 +142,9 @@ fn replies_by_a_pair_are_much_smaller_than_by_standard_zstd() {
             plain_len(&direct),
         );
         assert!(of_mysql <= at_most, "{name}: {of_mysql:.3} of MySQL's zstd 3");
-        assert!(of_wirepress <= at_most.max(0.6), "{name}: {of_wirepress:.3} of wirepress's zstd 3");
+        // Where frames end in a scan depends on how it arrives, on both.
+        let at_most = if at_most < 1.0 { at_most.max(0.6) } else { 1.02 };
+        assert!(of_wirepress <= at_most, "{name}: {of_wirepress:.3} of wirepress's zstd 3");
     }
 }
 

@@ -48,7 +48,8 @@ fn dumps_equal_a_direct_one(server: &RealServer, program: &str, database: &str, 
     let direct = dump(&Route::direct(server), program, database);
     assert!(direct.len() > 4_000_000, "the dump has {} bytes only", direct.len());
     let mut sockets = SOCKETS.into_iter().cycle();
-    for legs in Legs::all(server.kind()) {
+    // A pair has keys and certificates of its own: `live::pair`.
+    for legs in Legs::all(server.kind()).into_iter().filter(|legs| !legs.pair) {
         // Connector/C has no zstd.
         if legs.client == Zstd && program != "mysqldump" {
             continue;
