@@ -111,7 +111,12 @@ impl<'a> ClientExchange<'a> {
         self.plugin = Plugin::named(name)
             .ok_or_else(|| Fault::AuthPluginUnknown(String::from_utf8_lossy(name).into_owned()))?;
         let nonce = reader.rest();
-        self.nonce = nonce.strip_suffix(&[0]).unwrap_or(nonce).to_vec();
+        let nonce = nonce.strip_suffix(&[0]).unwrap_or(nonce);
+        // Nothing would be masked by it.
+        if nonce.is_empty() {
+            return Err(Fault::AuthPacketUnexpected("a switch to another plugin without a nonce"));
+        }
+        self.nonce = nonce.to_vec();
         Ok(Step::Send(self.plugin.answer(self.password, &self.nonce).into()))
     }
 
@@ -135,6 +140,15 @@ const GIVE_KEY: u8 = 0x02;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_switch_without_a_nonce_is_refused() {
+        for nonce in [&b""[..], b"\0"] {
+            let switch = [&b"\xfecaching_sha2_password\0"[..], nonce].concat();
+            let refused = exchange(Security::Plain).step(&switch);
+            assert!(matches!(refused, Err(Fault::AuthPacketUnexpected(_))), "{refused:?}");
+        }
+    }
 
     fn exchange(security: Security) -> ClientExchange<'static> {
         ClientExchange::new(Plugin::CachingSha2, b"secret", (1..=20).collect(), security)
