@@ -27,6 +27,10 @@ pub(crate) struct ProcessSettings {
     /// Threads that serve sessions [default: one per CPU that this process may use, by affinity and cgroup quota].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) workers: Option<u16>,
+    /// Whether the small sends of many sessions go to the kernel together, by io_uring: wherever the kernel lets us, or
+    /// never [default: auto].
+    #[arg(long, value_name = "WHEN", value_enum)]
+    pub(crate) io_uring: Option<IoUringWish>,
     /// Connections at most; more are refused with MySQL's error 1040 [default: what the limit of open files allows].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connections_max: Option<u32>,
@@ -250,6 +254,16 @@ pub(crate) enum StrategyWish {
     LeastConnections,
 }
 
+/// `--io-uring`.
+#[derive(Debug, Clone, Copy, PartialEq, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum IoUringWish {
+    /// Where the kernel lets us.
+    Auto,
+    /// Never.
+    Off,
+}
+
 /// `--policy`.
 #[derive(Debug, Clone, Copy, PartialEq, clap::ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -304,6 +318,7 @@ impl ProcessSettings {
     pub(crate) fn overridden_by(self, over: Self) -> Self {
         Self {
             workers: over.workers.or(self.workers),
+            io_uring: over.io_uring.or(self.io_uring),
             connections_max: over.connections_max.or(self.connections_max),
             connections_per_address_max: over
                 .connections_per_address_max
@@ -352,6 +367,7 @@ impl ProcessSettings {
     pub(crate) fn config(&self, listeners: Vec<ListenerConfig>) -> Config {
         let mut config = Config { listeners, ..Config::default() };
         config.workers = self.workers.map_or(config.workers, usize::from);
+        config.io_uring = self.io_uring != Some(IoUringWish::Off);
         let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         config.connections_max = self.connections_max.map(count);
         config.connections_per_address_max =

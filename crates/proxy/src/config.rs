@@ -18,6 +18,8 @@ pub struct Config {
     /// `--workers`: threads that serve sessions. By default one per CPU that this process may use: affinity and cgroup
     /// quotas count.
     pub workers: usize,
+    /// `--io-uring`: small sends of a worker's sessions go to the kernel together, where it lets us.
+    pub io_uring: bool,
     /// `--connections-max`; `None`: what the limit of open files allows.
     pub connections_max: Option<usize>,
     /// `--connections-per-address-max`: from one client address; 0 for no limit.
@@ -202,6 +204,7 @@ impl Default for Config {
         Self {
             listeners: Vec::new(),
             workers: num_cpus::get(),
+            io_uring: true,
             connections_max: None,
             connections_per_address_max: 0,
             buffer_memory_max: 256 << 20,

@@ -35,6 +35,7 @@ mod proxy;
 mod registry;
 mod relay;
 mod route;
+mod sends;
 mod servers;
 mod session;
 mod spare_file;

@@ -151,7 +151,8 @@ impl Proxy {
         let mut workers = self.workers.write().unwrap_or_else(PoisonError::into_inner);
         workers.truncate(count.max(1));
         for index in workers.len()..count.max(1) {
-            let (worker, thread) = WorkerHandle::start(index, Arc::clone(&self.shared))?;
+            let (worker, thread) =
+                WorkerHandle::start(index, Arc::clone(&self.shared), self.config.io_uring)?;
             workers.push(worker);
             self.worker_threads.push(thread);
         }
@@ -205,6 +206,9 @@ impl Proxy {
         };
         if addresses(&config) != addresses(&self.config) {
             return Err(ReloadError::Fixed("the addresses that are listened on"));
+        }
+        if config.io_uring != self.config.io_uring {
+            return Err(ReloadError::Fixed("io-uring"));
         }
         let routes = config
             .listeners

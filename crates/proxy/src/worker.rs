@@ -24,6 +24,7 @@ use crate::lookups::Lookups;
 use crate::pair::Pool;
 use crate::registry::Registry;
 use crate::route::Route;
+use crate::sends::Sends;
 use crate::{Address, Counters, session};
 
 /// What all workers share.
@@ -44,8 +45,9 @@ pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     pub(crate) contexts: RefCell<Contexts>,
     pub(crate) spare: SpareBuffers,
+    pub(crate) sends: Rc<Sends>,
     /// Warm streams to other halves of pairs.
-    pub(crate) pairs: Arc<Pool>,
+    pub(crate) pairs: Rc<Pool>,
 }
 
 /// A client on its way to a worker.
@@ -72,7 +74,11 @@ pub(crate) struct WorkerHandle {
 
 impl WorkerHandle {
     /// Starts a worker's thread, which ends when the last of its handles is gone and its sessions have ended.
-    pub(crate) fn start(index: usize, shared: Arc<Shared>) -> std::io::Result<(Self, JoinHandle<()>)> {
+    pub(crate) fn start(
+        index: usize,
+        shared: Arc<Shared>,
+        io_uring: bool,
+    ) -> std::io::Result<(Self, JoinHandle<()>)> {
         let (accepted, queue) = mpsc::unbounded_channel();
         let load = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&load);
@@ -90,7 +96,7 @@ impl WorkerHandle {
                 Err(error) => return drop(ready.send(Err(error))),
             };
             drop(ready.send(Ok(())));
-            runtime.block_on(serve(queue, shared, counted));
+            runtime.block_on(serve(queue, shared, counted, Rc::new(Sends::new(io_uring))));
             // Sessions were told to stop; what hangs in a name lookup is not waited for.
             runtime.shutdown_background();
         })?;
@@ -99,10 +105,16 @@ impl WorkerHandle {
     }
 }
 
-async fn serve(mut queue: mpsc::UnboundedReceiver<Accepted>, shared: Arc<Shared>, load: Arc<AtomicUsize>) {
-    let pairs = Arc::new(Pool::new(Arc::clone(&shared)));
+async fn serve(
+    mut queue: mpsc::UnboundedReceiver<Accepted>,
+    shared: Arc<Shared>,
+    load: Arc<AtomicUsize>,
+    sends: Rc<Sends>,
+) {
+    let pairs = Rc::new(Pool::new(Arc::clone(&shared)));
     let contexts = RefCell::new(Contexts::new());
-    let worker = Rc::new(Worker { shared, contexts, spare: SpareBuffers::default(), pairs });
+    tokio::task::spawn_local(Rc::clone(&sends).run());
+    let worker = Rc::new(Worker { shared, contexts, spare: SpareBuffers::default(), sends, pairs });
     let mut sessions = tokio::task::JoinSet::new();
     loop {
         tokio::select! {

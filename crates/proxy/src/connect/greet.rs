@@ -11,7 +11,7 @@
 //! Invariants: nothing is dialled before a due header came; what is sent to a server goes before any wait for it.
 //! Not here: headers' bytes (`wire::proxy_protocol`), what follows the greeting (`super`).
 
-use std::sync::Arc;
+use std::rc::Rc;
 
 use wire::connect::greeting::{self, FirstPacket, Greeting};
 use wire::response::ErrPacket;
@@ -152,7 +152,7 @@ pub(crate) async fn open(
     address: &Address,
     header: &proxy_protocol::Header,
     lookups: &Lookups,
-    pairs: Option<&Arc<pair::Pool>>,
+    pairs: Option<&Rc<pair::Pool>>,
 ) -> Result<(FirstPacket, Zeroizing<Vec<u8>>), SessionError> {
     if let (Some(peer), Some(pair)) = (address.pair(), &route.pair) {
         return pair::open(slot, pair, peer, header, lookups, pairs).await;

@@ -41,6 +41,7 @@ impl Looker {
 
     /// Looks; none if the socket is gone.
     pub(crate) fn look(&mut self, leg: &Leg, now: Duration) -> Option<Look> {
+        leg.submit();
         let socket = leg.tcp_socket()?.as_raw_fd();
         let info = tcp_info(socket)?;
         let (busy_us, rwnd_limited_us) = (info.u64_at(BUSY_TIME), info.u64_at(RWND_LIMITED));

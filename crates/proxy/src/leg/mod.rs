@@ -1,6 +1,7 @@
 //! One side's connection: a TCP or Unix socket, with or without TLS, whose bytes are counted.
 //!
-//! Invariants: what `poll_write` took has reached the socket only when `poll_flush` is ready.
+//! Invariants: what `poll_write` took has reached the socket only when `poll_flush` is ready, or does so with the
+//! worker's next small sends (`crate::sends`).
 //! Not here: certificates (`tls`), frames (`relay`).
 
 mod look;
@@ -9,6 +10,7 @@ mod stream;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -23,11 +25,12 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 use wire::connect::auth::Security;
 
 pub(crate) use self::look::Looker;
-pub(crate) use self::stream::Stream;
+pub(crate) use self::stream::{Stream, Tcp};
 use crate::Address;
 use crate::lookups::Lookups;
 use crate::meter::LegLens;
 use crate::pair::PairStream;
+use crate::sends::Sends;
 use crate::tls::Carrier;
 
 /// A connected socket.
@@ -54,7 +57,7 @@ enum Socket {
 impl Leg {
     /// A TCP socket, whose options are set already.
     pub(crate) const fn tcp(stream: TcpStream) -> Self {
-        Self::plain(Stream::Tcp(stream))
+        Self::plain(Stream::Tcp(Tcp::new(stream)))
     }
 
     pub(crate) const fn unix(stream: UnixStream) -> Self {
@@ -113,15 +116,37 @@ impl Leg {
 
     /// The TCP socket; none for a Unix socket.
     fn tcp_socket(&self) -> Option<&TcpStream> {
+        self.tcp_stream().map(Tcp::socket)
+    }
+
+    fn tcp_stream(&self) -> Option<&Tcp> {
         match &self.socket {
             Socket::Plain(Stream::Tcp(stream)) => Some(stream),
             Socket::Tls(stream) => match stream.get_ref().0.stream() {
                 Stream::Tcp(stream) => Some(stream),
                 Stream::Unix(_) => None,
             },
-            Socket::Pair(stream) => stream.below().tcp_socket(),
+            Socket::Pair(stream) => stream.below().tcp_stream(),
             _ => None,
         }
+    }
+
+    /// From now on small sends go with those of the worker's other sessions.
+    pub(crate) fn send_together(&mut self, sends: &Rc<Sends>) {
+        match &mut self.socket {
+            Socket::Plain(Stream::Tcp(stream)) => stream.send_together(sends),
+            Socket::Tls(stream) => match stream.get_mut().0.stream_mut() {
+                Stream::Tcp(stream) => stream.send_together(sends),
+                Stream::Unix(_) => {}
+            },
+            Socket::Pair(stream) => stream.below_mut().send_together(sends),
+            _ => {}
+        }
+    }
+
+    /// Hands over what goes together with others' at once; says whether the socket took all of it.
+    pub(crate) fn submit(&self) -> bool {
+        self.tcp_stream().is_none_or(Tcp::submit)
     }
 
     /// Whose socket it is; none for a Unix socket.
@@ -310,12 +335,14 @@ impl Leg {
                 ready!(Pin::new(stream).poll_flush(cx))?;
                 self.needs_flush = false;
             }
+            Socket::Tls(stream) => return Pin::new(stream.get_mut().0).poll_flush(cx),
             Socket::Pair(stream) => {
                 let flushed = stream.poll_flush(cx);
                 self.sent_len = stream.below().sent_len;
                 return flushed;
             }
-            _ => {}
+            Socket::Plain(stream) => return Pin::new(stream).poll_flush(cx),
+            Socket::Gone => {}
         }
         Poll::Ready(Ok(()))
     }

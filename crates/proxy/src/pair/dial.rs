@@ -4,6 +4,7 @@
 //! replaced by a new one before anybody notices.
 //! Not here: the pool (`pool`), what follows the greeting (`connect`).
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use tokio::time::timeout;
@@ -27,7 +28,7 @@ pub(crate) async fn open(
     peer: &Address,
     client: &proxy_protocol::Header,
     lookups: &Lookups,
-    pool: Option<&Arc<Pool>>,
+    pool: Option<&Rc<Pool>>,
 ) -> Result<(FirstPacket, Zeroizing<Vec<u8>>), SessionError> {
     let failed = |phase| move |cause| SessionError { side: Side::Server, phase, cause };
     // Its own dial and the server's greeting both take part of it.

@@ -8,8 +8,10 @@
 //! one worker's.
 //! Not here: the dial (`dial`).
 
+use std::cell::RefCell;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::rc::Rc;
+use std::sync::{Arc, Weak};
 use std::task::Poll;
 
 use super::Pair;
@@ -20,7 +22,7 @@ use crate::worker::Shared;
 /// The warm streams of one worker.
 pub(crate) struct Pool {
     shared: Arc<Shared>,
-    slots: Mutex<Vec<Slot>>,
+    slots: RefCell<Vec<Slot>>,
 }
 
 /// Those of one peer.
@@ -39,11 +41,11 @@ impl Slot {
 
 impl Pool {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, slots: Mutex::default() }
+        Self { shared, slots: RefCell::default() }
     }
 
     /// A stream to `peer` that is alive, if there is one; and others for those who come next.
-    pub(super) async fn take(self: &Arc<Self>, pair: &Arc<Pair>, peer: &Address) -> Option<Leg> {
+    pub(super) async fn take(self: &Rc<Self>, pair: &Arc<Pair>, peer: &Address) -> Option<Leg> {
         let warm = loop {
             let Some(mut leg) = self.pop(pair, peer) else { break None };
             // So that the socket's news are fetched before it is asked.
@@ -57,13 +59,13 @@ impl Pool {
     }
 
     /// Dials what is missing, if nobody does so already.
-    fn fill(self: &Arc<Self>, pair: &Arc<Pair>, peer: &Address) {
+    fn fill(self: &Rc<Self>, pair: &Arc<Pair>, peer: &Address) {
         let wanted = pair.config.pair.warm_connections;
         if wanted == 0 {
             return;
         }
         {
-            let mut slots = self.slots();
+            let mut slots = self.slots.borrow_mut();
             slots.retain(|slot| slot.pair.strong_count() > 0);
             let index = slots.iter().position(|slot| slot.is_of(pair, peer)).unwrap_or_else(|| {
                 let pair = Arc::downgrade(pair);
@@ -75,11 +77,11 @@ impl Pool {
                 _ => return,
             }
         }
-        let (pool, pair, peer) = (Arc::clone(self), Arc::clone(pair), peer.clone());
+        let (pool, pair, peer) = (Rc::clone(self), Arc::clone(pair), peer.clone());
         tokio::task::spawn_local(async move {
             loop {
                 let dialled = pair.dial(&peer, &pool.shared.lookups).await;
-                let mut slots = pool.slots();
+                let mut slots = pool.slots.borrow_mut();
                 let Some(slot) = slots.iter_mut().find(|slot| slot.is_of(&pair, &peer)) else { return };
                 match dialled {
                     Ok(leg) => slot.legs.push(leg),
@@ -99,10 +101,6 @@ impl Pool {
     }
 
     fn pop(&self, pair: &Arc<Pair>, peer: &Address) -> Option<Leg> {
-        self.slots().iter_mut().find(|slot| slot.is_of(pair, peer))?.legs.pop()
-    }
-
-    fn slots(&self) -> MutexGuard<'_, Vec<Slot>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slots.borrow_mut().iter_mut().find(|slot| slot.is_of(pair, peer))?.legs.pop()
     }
 }

@@ -95,6 +95,10 @@ impl PairStream {
         &self.below
     }
 
+    pub(crate) const fn below_mut(&mut self) -> &mut Leg {
+        &mut self.below
+    }
+
     /// The login is over: histories may be made, within the budget of `shared`.
     pub(crate) fn start_packing(&mut self, shared: &Arc<Shared>) {
         self.writer.start_packing();

@@ -126,6 +126,7 @@ impl<'a> Relay<'a> {
             if let Some(stream) = leg.pair_mut() {
                 stream.start_packing(&worker.shared);
             }
+            leg.send_together(&worker.sends);
         }
         let login_lens = [&client.leg, &server.leg].map(|leg| [leg.received_len, leg.sent_len]);
         let [[client_received, client_sent], [server_received, server_sent]] = login_lens;
@@ -276,7 +277,11 @@ impl<'a> Relay<'a> {
     /// Whether nothing would be lost if the session ended now, and both legs have all that was sent.
     fn may_end(&self) -> bool {
         let rests = |half: &HalfPipe| half.awaits_source && !half.is_inside_unit();
-        self.conversation.may_end() && rests(&self.to_server) && rests(&self.to_client)
+        self.conversation.may_end()
+            && rests(&self.to_server)
+            && rests(&self.to_client)
+            && self.client.submit()
+            && self.server.submit()
     }
 
     /// Silence between two commands is limited where the operator says so.

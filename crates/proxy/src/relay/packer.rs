@@ -283,7 +283,7 @@ impl Packer {
             output.extend_from_slice(&body);
             pass.inner.traffic.frames_forwarded += 1;
         } else if len <= codec::plain_bytes_per_ms(algorithm, level) {
-            let began = Instant::now();
+            let began = pass.worker.sends.begin_work(len);
             let output = self.output.appending(frame::HEADER_LEN + len, &pass.worker.spare);
             let mut contexts = pass.worker.contexts.borrow_mut();
             let id = self.frame_ids[0];

@@ -10,7 +10,6 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
 
 use codec::Algorithm;
 use tokio::task::JoinHandle;
@@ -158,7 +157,7 @@ impl Unpacker {
                         continue;
                     }
                     let room = inner.appending(header.plain_len, &worker.spare);
-                    let begun = Instant::now();
+                    let begun = worker.sends.begin_work(header.plain_len);
                     frame::decode(&mut worker.contexts.borrow_mut(), self.algorithm, header, body, room)
                         .map_err(Cause::Protocol)?;
                     let ns = ns_since(begun);

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, LocalSet};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::check::check;
@@ -31,7 +31,7 @@ impl Checks {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let (end, is_ending) = oneshot::channel();
         let thread = std::thread::Builder::new().name("health".to_owned()).spawn(move || {
-            runtime.block_on(async {
+            runtime.block_on(LocalSet::new().run_until(async {
                 let mut tasks = JoinSet::new();
                 // Of their own: sessions that look names up never wait for a check.
                 let lookups = Arc::<Lookups>::default();
@@ -40,7 +40,7 @@ impl Checks {
                     for server in route.servers.checked() {
                         let (route, server, lookups) =
                             (Arc::clone(&route), Arc::clone(server), Arc::clone(&lookups));
-                        tasks.spawn(async move {
+                        tasks.spawn_local(async move {
                             let mut ticks = interval(period);
                             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
                             loop {
@@ -54,7 +54,7 @@ impl Checks {
                 }
                 // Whoever drops the sender wants the same.
                 drop(is_ending.await);
-            });
+            }));
             // A name lookup that hangs is not waited for.
             runtime.shutdown_background();
         })?;

@@ -35,6 +35,10 @@ impl Carrier {
         &self.stream
     }
 
+    pub(crate) const fn stream_mut(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+
     /// `received`: what the peer had sent already, the beginning of its TLS.
     pub(crate) const fn new(stream: Stream, received: Vec<u8>) -> Self {
         Self { stream, ahead: received, start: 0, received_len: 0, sent_len: 0 }

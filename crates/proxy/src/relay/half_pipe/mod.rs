@@ -146,7 +146,7 @@ impl HalfPipe {
                 Poll::Pending => return Poll::Pending,
             }
             if self.source_ended {
-                if self.flush(conversation, worker)? || self.deliver_rest_at_end() {
+                if self.flush(conversation, worker)? || self.deliver_rest_at_end() || !destination.submit() {
                     continue;
                 }
                 return Poll::Ready(match self.source_lost.take() {
