@@ -9,7 +9,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 WIREPRESS := $(TARGET)/release/wirepress
 
 .DEFAULT_GOAL := help
-.PHONY: help build quick servers test drivers faults sst demo fuzz break-rules bench bench-pack man completions install
+.PHONY: help build quick servers test drivers faults sst demo fuzz break-rules bench bench-smoke bench-pack man completions install
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,10 @@ break-rules: servers ## breaks each rule of docs/protocol.md in a copy, and want
 
 bench: build servers ## direct against HAProxy against wirepress, with real sysbench
 	scripts/bench-relay $(ARGS)
+
+bench-smoke: servers ## every benchmark for a moment, so that none rots; its figures mean nothing
+	@scripts/check-tools
+	scripts/bench-smoke
 
 bench-pack: build servers ## pack and unpack against pzstd, zstd and others, on a real backup (ARGS=ROUNDS)
 	@scripts/fetch-servers --sst

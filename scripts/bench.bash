@@ -1,6 +1,6 @@
 # What the bench scripts share: a private real MySQL, paths to it, and figures with their spread. Sourced, not run.
 #
-#   $bin, $wirepress   the fetched programs, the release binary
+#   $bin, $wirepress   the fetched programs, the release binary or $WIREPRESS
 #   $work              a folder that is gone in the end, with a log for each process
 #   $direct            the server's port; $mysqld_pid; "${login[@]}" for MySQL's own clients
 #
@@ -11,7 +11,7 @@ cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 bench=$(basename -- "$0")
 bin=${WIREPRESS_CACHE:-.cache}/servers/bin
 [[ -x $bin/mysqld ]] || bin=$PWD/.cache/servers/bin
-wirepress=${CARGO_TARGET_DIR:-target}/release/wirepress
+wirepress=${WIREPRESS:-${CARGO_TARGET_DIR:-target}/release/wirepress}
 fail() { printf '%s: %s\n' "$bench" "$*" >&2; exit 1; }
 for program in "$bin/mysqld" "$bin/mysql" "$bin/sysbench" "$wirepress"; do
     [[ -x $program ]] || fail "$program is missing; run make build servers"

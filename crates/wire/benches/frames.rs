@@ -1,0 +1,93 @@
+//! Frames, and the walk over packets: what each costs on the hot path.
+//!
+//! Run: `cargo bench --package wirepress-wire`. Not here: the relay around it, which needs sockets (`scripts/bench-relay`).
+
+#![allow(clippy::unwrap_used, reason = "a benchmark fails by panicking")]
+
+use codec::{Algorithm, Contexts};
+use divan::counter::BytesCount;
+use divan::{Bencher, black_box};
+use wire::conversation::Conversation;
+use wire::scanner::{Scanner, Step};
+use wire::{Capabilities, Direction, frame, packet};
+
+fn main() {
+    divan::main();
+}
+
+/// Algorithm, level, plain length: a small reply, and frames of a scan.
+const FRAMES: [(Algorithm, u8, usize); 7] = [
+    (Algorithm::Uncompressed, 1, 200),
+    (Algorithm::Zstd, 1, 200),
+    (Algorithm::Zlib, 6, 200),
+    (Algorithm::Zstd, 1, 16 << 10),
+    (Algorithm::Zstd, 1, 128 << 10),
+    (Algorithm::Zstd, 3, 128 << 10),
+    (Algorithm::Zlib, 6, 128 << 10),
+];
+
+/// Rows of an order table.
+fn rows(len: usize) -> Vec<u8> {
+    let row = |n: usize| format!("order {n}, customer {}, paid, total {}.{:02} EUR; ", n * 7919 % 10_007, n * 31 % 999, n % 100);
+    (0..).flat_map(|n| row(n).into_bytes()).take(len).collect()
+}
+
+#[divan::bench(args = FRAMES)]
+fn encode(bencher: Bencher<'_, '_>, (algorithm, level, len): (Algorithm, u8, usize)) {
+    let (plain, mut contexts, mut out) = (rows(len), Contexts::new(), Vec::with_capacity(len + 100));
+    bencher.counter(BytesCount::new(len)).bench_local(|| {
+        out.clear();
+        frame::encode(&mut contexts, algorithm, level, 0, black_box(&plain), &mut out).unwrap()
+    });
+}
+
+#[divan::bench(args = FRAMES)]
+fn decode(bencher: Bencher<'_, '_>, (algorithm, level, len): (Algorithm, u8, usize)) {
+    let (mut contexts, mut packed, mut out) = (Contexts::new(), Vec::new(), Vec::with_capacity(len));
+    frame::encode(&mut contexts, algorithm, level, 0, &rows(len), &mut packed).unwrap();
+    let header = frame::Header::parse(&packed).unwrap();
+    let body = packed.split_off(frame::HEADER_LEN);
+    bencher.counter(BytesCount::new(len)).bench_local(|| {
+        out.clear();
+        frame::decode(&mut contexts, algorithm, header, black_box(&body), &mut out).unwrap();
+    });
+}
+
+/// Walks over all packets of `bytes`; says how many.
+fn walk(scanner: &mut Scanner, conversation: &mut Conversation, bytes: &mut [u8]) -> usize {
+    let (mut at, mut packets) = (0, 0);
+    while at < bytes.len() {
+        let Step::Begin { .. } = scanner.begin(&mut bytes[at..], conversation).unwrap() else { break };
+        at += scanner.skip(bytes.len() - at).0;
+        packets += 1;
+    }
+    packets
+}
+
+/// A statement, and a result of one column and so many rows.
+#[divan::bench(args = [1, 100, 10_000])]
+fn walk_over_a_statement_and_its_result(bencher: Bencher<'_, '_>, rows: usize) {
+    let mut statement = Vec::new();
+    packet::split(b"\x03SELECT c FROM sbtest1 WHERE id=4711", 0, &mut statement);
+    let mut reply = Vec::new();
+    let mut id = 1_u8;
+    let mut append = |payload: &[u8]| {
+        packet::split(payload, id, &mut reply);
+        id = id.wrapping_add(1);
+    };
+    append(&[1]);
+    append(b"\x03def\x06sbtest\x07sbtest1\x07sbtest1\x01c\x01c\x0c\xff\0\xe0\x01\0\0\xfe\x01\0\0\0\0");
+    for _ in 0..rows {
+        append(&[b"\x78".as_slice(), &[b'5'; 120]].concat());
+    }
+    append(&[0xfe, 0, 0, 2, 0, 0, 0]);
+
+    let agreed = Capabilities::PROTOCOL_41 | Capabilities::DEPRECATE_EOF | Capabilities::TRANSACTIONS;
+    let mut conversation = Conversation::new(agreed, false);
+    let (mut to_server, mut to_client) = (Scanner::new(Direction::ToServer), Scanner::new(Direction::ToClient));
+    bencher.counter(BytesCount::new(reply.len())).bench_local(|| {
+        assert_eq!(walk(&mut to_server, &mut conversation, &mut statement), 1);
+        assert_eq!(walk(&mut to_client, &mut conversation, &mut reply), rows + 3);
+        assert_eq!(conversation.in_flight(), 0);
+    });
+}
