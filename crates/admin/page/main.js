@@ -1,0 +1,96 @@
+// The page: what comes by the stream goes to its parts.
+//
+//   stream ─▶ points, state, decisions ─▶ tiles, charts, panels
+//                                     └─▶ table, which asks for its rows itself
+//
+// Not here: drawing.
+
+import { byId, put } from "./dom.js";
+import { Charts } from "./chart.js";
+import { Tiles, drawAbout, drawDecisions, drawFaults, drawFigures, drawLinks, drawScopes } from "./panels.js";
+import { listen } from "./stream.js";
+import { Table } from "./table.js";
+import { clock } from "./figures.js";
+import * as theme from "./theme.js";
+
+const told = { points: [], decisions: [], state: null, prices: [null, null], history_max: 300 };
+const DECISIONS_MAX = 100;
+let isPaused = false;
+let lostSince = null;
+
+theme.start();
+const charts = new Charts(byId("charts"));
+const tiles = new Tiles(byId("tiles"));
+const table = new Table();
+let figuresDrawn = 0;
+
+function choose(scope) {
+  charts.scope = scope;
+  figuresDrawn = 0;
+  draw();
+}
+
+function draw() {
+  const { points, state, decisions } = told;
+  if (!state) return;
+  charts.points = points;
+  charts.span = told.history_max * 1000;
+  table.listeners = state.listeners;
+  drawScopes(byId("scope"), scopes(points), charts.scope);
+  tiles.draw(points, charts.scope, state, told.prices);
+  charts.draw();
+  drawDecisions(byId("decisions"), decisions);
+  drawLinks(byId("links"), points.at(-1), state, choose);
+  drawFaults(byId("faults"), state);
+  drawAbout(state);
+  // Whoever reads a table doesn't want it to move every second.
+  if (byId("figures").open && Date.now() - figuresDrawn > 15000) {
+    drawFigures(byId("figures-table"), points, charts.scope);
+    figuresDrawn = Date.now();
+  }
+}
+
+function scopes(points) {
+  return [...new Set(points.slice(-60).flatMap((point) => Object.keys(point.flows)))];
+}
+
+function hear(name, value) {
+  if (name === "hello") {
+    Object.assign(told, value, { points: value.history });
+    put(byId("version"), value.version);
+  } else {
+    told.points = [...told.points, value.point].slice(-told.history_max);
+    told.decisions = [...told.decisions, ...value.decisions].slice(-DECISIONS_MAX);
+    told.state = value.state;
+  }
+  if (isPaused) return;
+  draw();
+  table.ask();
+}
+
+function change(state) {
+  if (state === "lost") lostSince ??= Date.now();
+  else lostSince = null;
+  const live = byId("live");
+  live.dataset.state = state === "live" && isPaused ? "paused" : state;
+  put(live, { live: isPaused ? "Paused" : "Live", lost: "Connection lost, trying again", hidden: "Resting" }[state]);
+  byId("lost").hidden = !lostSince;
+  if (lostSince) put(byId("lost"), `Connection lost, trying again. What is shown is of ${clock(lostSince)}.`);
+  document.body.classList.toggle("stale", Boolean(lostSince));
+}
+
+byId("scope").addEventListener("change", (event) => choose(event.target.value));
+byId("figures").addEventListener("toggle", () => {
+  figuresDrawn = 0;
+  draw();
+});
+byId("pause").addEventListener("click", () => {
+  isPaused = !isPaused;
+  byId("pause").setAttribute("aria-pressed", isPaused);
+  if (!lostSince) change("live");
+  if (!isPaused) {
+    draw();
+    table.ask();
+  }
+});
+listen(hear, change);

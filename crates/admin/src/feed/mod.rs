@@ -1,0 +1,186 @@
+//! What the web page shows: sampled once for all pages that are open.
+//!
+//! ```text
+//!             every second
+//! proxy::Live ────────────▶ sums ────────▶ rates ─▶ history, the last minutes
+//!                           connections ─▶ lines, links, decisions     only while a page is open
+//!                                               │
+//!              one text for all ────────────────┴─▶ audience ─▶ each page's own short queue
+//! ```
+//! Invariants: however many pages are open, a sample is taken and written once; a page that doesn't read is dropped and
+//! not waited for; what is kept has a bound.
+//! Not here: HTTP (`answers`), the page itself (`page/`).
+
+mod audience;
+mod decisions;
+mod line;
+mod order;
+mod rate;
+mod scope;
+mod state;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use hyper::body::Bytes;
+use proxy::{Live, Sum, SumLabels};
+use serde::Serialize;
+use tokio::sync::mpsc::Receiver;
+
+use self::audience::Audience;
+use self::decisions::{Decisions, Entry};
+use self::line::Line;
+pub(crate) use self::order::Order;
+use self::state::State;
+use crate::{Flow, Prices};
+
+/// What the pages are told. Shared by the sampler and the port.
+pub(crate) struct Feed {
+    live: Live,
+    prices: Prices,
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    /// The sums of the last sample.
+    sums: Option<(Instant, BTreeMap<SumLabels, Sum>)>,
+    /// The connections of the last look.
+    look: Option<(Instant, Arc<Vec<Line>>)>,
+    /// Oldest first.
+    history: VecDeque<Point>,
+    decisions: Decisions,
+    audience: Audience,
+}
+
+/// A second of the charts.
+#[derive(Serialize)]
+struct Point {
+    /// Milliseconds since 1970.
+    t: u64,
+    open: u64,
+    flows: BTreeMap<String, [u64; 12]>,
+}
+
+#[derive(Serialize)]
+struct Sample<'a> {
+    point: &'a Point,
+    decisions: &'a [Entry],
+    state: State,
+}
+
+#[derive(Serialize)]
+struct Hello<'a> {
+    version: &'static str,
+    prices: [Option<f64>; 2],
+    history_max: usize,
+    history: &'a VecDeque<Point>,
+    decisions: &'a VecDeque<Entry>,
+    state: State,
+}
+
+#[derive(Serialize)]
+struct Top<'a> {
+    open: usize,
+    matching: usize,
+    offset: usize,
+    rows: Vec<line::Row<'a>>,
+}
+
+impl Feed {
+    pub(crate) fn new(live: Live, prices: Prices) -> Self {
+        Self { live, prices, held: Mutex::default() }
+    }
+
+    /// Takes a sample and tells it to the pages that are open. `sums` are the proxy's now.
+    pub(crate) fn sample(&self, sums: BTreeMap<SumLabels, Sum>) {
+        let is_watched = self.held().audience.len() > 0;
+        let look = is_watched.then(|| self.look());
+        let mut held = self.held();
+        let held = &mut *held;
+        let now = Instant::now();
+        let Some((before, earlier)) = held.sums.replace((now, sums)) else { return };
+        let Some((_, sums)) = &held.sums else { return };
+        let mut scopes = scope::of_sums(&earlier, sums);
+        let links = look.as_deref().map(|lines| scope::of_links(lines));
+        scopes.extend(links.into_iter().flatten());
+        let seconds = (now - before).as_secs_f64();
+        let flows = scopes.into_iter().map(|(name, flows)| (name, rate::per_second(&flows, seconds)));
+        let t = since_1970_ms();
+        let point = Point { t, open: self.live.sessions().1, flows: flows.collect() };
+        if let Some(lines) = &look {
+            let news = held.decisions.look(lines, t);
+            let state = State::now(&self.live, self.prices, sums, lines);
+            held.audience.tell(event("sample", &Sample { point: &point, decisions: &news, state }));
+        }
+        held.history.push_back(point);
+        if held.history.len() > HISTORY_MAX {
+            held.history.pop_front();
+        }
+    }
+
+    /// A page is opened: what it is told, first of all what was. `None` if too many are.
+    pub(crate) fn join(&self) -> Option<Receiver<Bytes>> {
+        let lines = self.look();
+        let mut held = self.held();
+        let held = &mut *held;
+        held.decisions.look(&lines, since_1970_ms());
+        let state = State::now(&self.live, self.prices, &self.live.sums(), &lines);
+        let hello = Hello {
+            version: env!("CARGO_PKG_VERSION"),
+            prices: [self.prices.per_gb, self.prices.per_core_hour],
+            history_max: HISTORY_MAX,
+            history: &held.history,
+            decisions: held.decisions.log(),
+            state,
+        };
+        let hello = event("hello", &hello);
+        held.audience.join(hello)
+    }
+
+    /// The connections in this order, as JSON.
+    pub(crate) fn top(&self, order: &Order) -> String {
+        let fresh = self.held().look.as_ref().filter(|(at, _)| at.elapsed() < LOOK_AGE_MAX).cloned();
+        let lines = fresh.map_or_else(|| self.look(), |(_, lines)| lines);
+        let (matching, shown) = order.apply(&lines);
+        let rows = shown.into_iter().map(Line::row).collect();
+        let top = Top { open: lines.len(), matching, offset: order.offset, rows };
+        serde_json::to_string(&top).unwrap_or_default()
+    }
+
+    /// Looks at all connections.
+    fn look(&self) -> Arc<Vec<Line>> {
+        let connections = self.live.connections();
+        let now = Instant::now();
+        let mut held = self.held();
+        let earlier = held.look.as_ref();
+        let seconds = earlier.map(|(at, _)| (now - *at).as_secs_f64()).filter(|seconds| *seconds > 0.0);
+        let known: HashMap<u64, [Flow; 4]> =
+            earlier.iter().flat_map(|(_, lines)| lines.iter()).map(|line| (line.id(), line.flows)).collect();
+        let line = |connection| Line::new(connection, seconds, &known);
+        let lines: Arc<Vec<Line>> = Arc::new(connections.into_iter().map(line).collect());
+        held.look = Some((now, Arc::clone(&lines)));
+        lines
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// As a stream of events has it. JSON has no line breaks.
+fn event(name: &str, value: &impl Serialize) -> Bytes {
+    let json = serde_json::to_string(value).unwrap_or_default();
+    format!("event: {name}\ndata: {json}\n\n").into()
+}
+
+fn since_1970_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Seconds that a fresh page shows: five minutes.
+const HISTORY_MAX: usize = 300;
+/// A list that is older is made anew; while a page is open it is a second old at most.
+const LOOK_AGE_MAX: Duration = Duration::from_millis(1500);
