@@ -5,7 +5,7 @@
 // Not here: the numbers' form (`figures`).
 
 import { attribute, byId, element, put, shape } from "./dom.js";
-import { bytes, clock, percent, rate, ratio, ratioOf } from "./figures.js";
+import { bytes, clock, percent, rate, ratio, ratioOf, tick } from "./figures.js";
 
 /** In the order of a point's numbers. */
 export const FLOWS = [
@@ -50,7 +50,7 @@ export class Charts {
     const nearest = (best, point) => (Math.abs(point.t - t) < Math.abs(best.t - t) ? point : best);
     this.pointed = t === null || !this.points.length ? null : this.points.reduce(nearest);
     this.draw();
-    if (spoken) put(byId("reading"), this.pointed ? spoken.reading() : "");
+    if (spoken) put(byId("reading"), this.pointed ? spoken.readings()[1] : "");
   }
 
   step(by, chart) {
@@ -96,15 +96,19 @@ class Chart {
     if (last) this.all.point(last.t - this.all.span * (1 - part));
   }
 
-  /** What is shown as text: at the time that is pointed at, or now. */
-  reading() {
+  /** What is drawn at the time that is pointed at, or now: for the eye, and in words. */
+  readings() {
     const { pointed, points, scope } = this.all;
     const point = pointed ?? points.at(-1);
     const numbers = point && (flowAt(point, scope, this.index) ?? [0, 0, 0]);
-    if (!numbers) return "";
+    if (!numbers) return ["", ""];
     const [plain, packed, cpu] = numbers;
-    const when = pointed ? `${clock(point.t)}: ` : "";
-    return `${when}${rate(plain)} plain, ${rate(packed)} packed, ${ratio(ratioOf(plain, packed))}, CPU ${percent(cpu)}`;
+    const rest = [ratio(ratioOf(plain, packed)), `CPU ${percent(cpu)}`];
+    const when = pointed ? [clock(point.t)] : [];
+    return [
+      [...when, `${rate(plain)} → ${rate(packed)}`, ...rest].join(" · "),
+      [...when, `${rate(plain)} plain`, `${rate(packed)} packed`, ...rest].join(", "),
+    ];
   }
 
   draw() {
@@ -128,20 +132,22 @@ class Chart {
     attribute(this.empty, "x", LEFT + (width - LEFT - RIGHT) / 2);
     attribute(this.cross, "visibility", pointed ? "visible" : "hidden");
     if (pointed) for (const side of ["x1", "x2"]) attribute(this.cross, side, x(pointed.t).toFixed(1));
-    put(this.now, this.reading());
+    put(this.now, this.readings()[0]);
     attribute(this.drawing, "aria-label", `${this.flow.name}: ${summary(values)}. Arrow keys read single seconds.`);
   }
 
   drawGrid(width, top, y) {
-    const stamp = `${width} ${top}`;
+    const minutes = this.all.span / 60000;
+    const stamp = `${width} ${top} ${minutes}`;
     if (this.drawn === stamp) return;
     this.drawn = stamp;
     const lines = [0, top / 2, top].flatMap((value) => [
       shape("line", { x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value) }),
-      shape("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, value ? rate(value) : "0"),
+      shape("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, value ? tick(value) : "0"),
     ]);
-    const minutes = this.all.span / 60000;
-    const times = Array.from({ length: minutes + 1 }, (_, ago) => {
+    const every = width / minutes < 75 ? 2 : 1;
+    const marks = Array.from({ length: minutes + 1 }, (_, ago) => ago).filter((ago) => ago % every === 0);
+    const times = marks.map((ago) => {
       const at = width - RIGHT - ((width - LEFT - RIGHT) * ago) / minutes;
       const anchor = ago === 0 ? "end" : ago === minutes ? "start" : "middle";
       return shape("text", { x: at, y: HEIGHT - 5, "text-anchor": anchor }, ago === 0 ? "now" : `−${ago} min`);
@@ -189,11 +195,11 @@ function area(places, floor) {
     .join("");
 }
 
-/** 1, 2 or 5 times a power of ten. */
+/** A round number whose half is round, too. */
 function niceTop(most) {
   if (most <= 0) return 1000;
   const power = 10 ** Math.floor(Math.log10(most));
-  return [1, 2, 5, 10].map((step) => step * power).find((top) => top >= most);
+  return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((step) => step * power).find((top) => top >= most);
 }
 
 function summary(values) {

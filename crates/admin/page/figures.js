@@ -9,11 +9,14 @@ export function bytes(count) {
   const sign = count < 0 ? "−" : "";
   let rest = Math.abs(count);
   for (const unit of ["B", "kB", "MB", "GB"]) {
-    if (rest < 999.5) return `${sign}${threeDigits(rest, unit === "B")} ${unit}`;
+    if (rest < 999.5) return `${sign}${threeDigits(rest, unit === "B")}\u00a0${unit}`;
     rest /= 1000;
   }
-  return `${sign}${threeDigits(rest, false)} TB`;
+  return `${sign}${threeDigits(rest, false)}\u00a0TB`;
 }
+
+/** For an axis: 10 MB/s. */
+export const tick = (count) => `${bytes(count).replace(/\.0+(?=\s)/, "").replace(/(\.\d*[1-9])0+(?=\s)/, "$1")}/s`;
 
 export const rate = (count) => (count === null || count === undefined ? NONE : `${bytes(count)}/s`);
 
@@ -28,7 +31,7 @@ export const ratioOf = (plain, packed) => (packed > 0 ? plain / packed : null);
 export function percent(millionths) {
   if (millionths === null || millionths === undefined) return NONE;
   const number = millionths / 1e4;
-  return `${number.toFixed(number > 0 && number < 1 ? 2 : 1)} %`;
+  return `${number.toFixed(number > 0 && number < 1 ? 2 : 1)}\u00a0%`;
 }
 
 export const count = (number) => (number ?? 0).toLocaleString("en");
@@ -45,8 +48,8 @@ export function seconds(all) {
 /** In whatever currency the prices are. */
 export function money(amount) {
   if (amount === null || amount === undefined) return NONE;
-  const digits = Math.abs(amount) >= 100 ? 0 : Math.abs(amount) >= 1 ? 2 : Math.abs(amount) >= 0.01 ? 4 : 6;
-  return amount.toLocaleString("en", { minimumFractionDigits: digits === 0 ? 0 : 2, maximumFractionDigits: digits });
+  const form = Math.abs(amount) >= 1 ? { minimumFractionDigits: 2, maximumFractionDigits: 2 } : { maximumSignificantDigits: 3 };
+  return amount.toLocaleString("en", form);
 }
 
 /** The time of day here. */

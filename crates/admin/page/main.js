@@ -34,7 +34,7 @@ function draw() {
   const { points, state, decisions } = told;
   if (!state) return;
   charts.points = points;
-  charts.span = told.history_max * 1000;
+  charts.span = span(points);
   table.listeners = state.listeners;
   drawScopes(byId("scope"), scopes(points), charts.scope);
   tiles.draw(points, charts.scope, state, told.prices);
@@ -48,6 +48,12 @@ function draw() {
     drawFigures(byId("figures-table"), points, charts.scope);
     figuresDrawn = Date.now();
   }
+}
+
+/** Whole minutes, as many as there are to be shown. */
+function span(points) {
+  const ms = points.length ? points.at(-1).t - points[0].t : 0;
+  return Math.max(1, Math.min(Math.ceil(ms / 60000), told.history_max / 60)) * 60000;
 }
 
 function scopes(points) {

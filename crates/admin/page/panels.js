@@ -25,6 +25,7 @@ export class Tiles {
     this.cpu = tile("Codec CPU");
     this.saved = tile("Saved since the start");
     this.saved.spark.remove();
+    this.savedTitle = place.lastElementChild.firstElementChild;
   }
 
   draw(points, scope, state, prices) {
@@ -53,6 +54,7 @@ export class Tiles {
       put(this.saved.small, `${legs.map((leg) => text(leg, bytes(leg.plain - leg.packed))).join(", ")}; --price-per-gb makes it money`);
       return;
     }
+    put(this.savedTitle, `Saved since the start, at ${money(perGb)} per GB`);
     const all = legs.reduce((sum, leg) => sum + leg.saved, 0);
     put(this.saved.big, money(all));
     const month = uptime >= 60 ? `; ${money((all / uptime) * MONTH_S)} in 30 days at this pace` : "";

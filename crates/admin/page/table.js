@@ -15,7 +15,7 @@ const text = (key) => (row) => ({ text: row[key] ?? "–" });
 const number = (write) => (key) => (row) => ({ text: write(row[key]), class: "number" });
 const tls = (key) => (row) => ({ text: row[key.replace("leg", "tls")] ? `${row[key]} TLS` : row[key], title: row[key.replace("leg", "tls")] });
 
-/** Key, heading, what it means, cell. What has a number begins with the largest. */
+/** Key, heading, what it means, cell, the heading above it. What has a number begins with the largest. */
 const COLUMNS = [
   ["id", "Id", "wirepress's own id, which KILL takes", (key) => (row) => ({ text: String(row[key]), head: true })],
   ["user", "User", "Account name", text],
@@ -24,16 +24,18 @@ const COLUMNS = [
   ["server", "Server", "The server's address", text],
   ["command", "Command", "What runs now", text],
   ["time", "Time", "For how long", number(seconds)],
-  ["client_leg", "Client leg", "Algorithm and level; - is none", tls],
-  ["server_leg", "Server leg", "Algorithm and level; - is none", tls],
   ["plain", "Plain", "Plain bytes per second, both directions", number(rate)],
-  ["client_packed", "Client leg/s", "Bytes per second on the client's leg", number(rate)],
-  ["server_packed", "Server leg/s", "Bytes per second on the server's leg", number(rate)],
-  ["client_ratio", "Client ratio", "Plain per packed since the login, client leg", number(ratio)],
-  ["server_ratio", "Server ratio", "Plain per packed since the login, server leg", number(ratio)],
+  ["client_leg", "Algorithm", "Algorithm and level; - is none", tls, "Client leg"],
+  ["client_packed", "Packed", "Bytes per second on this leg, both directions", number(rate), "Client leg"],
+  ["client_ratio", "Ratio", "Plain per packed since the login", number(ratio), "Client leg"],
+  ["server_leg", "Algorithm", "Algorithm and level; - is none", tls, "Server leg"],
+  ["server_packed", "Packed", "Bytes per second on this leg, both directions", number(rate), "Server leg"],
+  ["server_ratio", "Ratio", "Plain per packed since the login", number(ratio), "Server leg"],
   ["cpu", "CPU", "The codec's part of one core", number(percent)],
   ["saved", "Saved", "Bytes that the two legs did not have to carry", number(bytes)],
 ];
+/** How many columns stand under which heading, from the left. */
+const GROUPS = [[8, ""], [3, "Client leg"], [3, "Server leg"], [3, ""]];
 const ASCENDING = ["user", "host", "database", "server", "command", "client_leg", "server_leg"];
 
 export class Table {
@@ -43,11 +45,12 @@ export class Table {
     this.isDue = false;
     this.listeners = [];
     const table = byId("table");
-    this.heads = COLUMNS.map(([key, name, meaning, cell]) => this.head(key, name, meaning, cell));
+    this.heads = COLUMNS.map((column) => this.head(...column));
     const last = element("th", { scope: "col" }, "Last decision");
     table.append(
       element("caption", { class: "unseen" }, "Open connections. The buttons in the headings sort."),
-      element("thead", {}, element("tr", {}, ...this.heads.map(({ node }) => node), last)),
+      ...GROUPS.map(([span]) => element("colgroup", { span })),
+      element("thead", {}, element("tr", {}, ...GROUPS.map(group)), element("tr", {}, ...this.heads.map(({ node }) => node), last)),
       element("tbody"),
     );
     this.body = table.tBodies[0];
@@ -61,10 +64,12 @@ export class Table {
     this.showSort();
   }
 
-  head(key, name, meaning, cell) {
+  head(key, name, meaning, cell, above) {
     const button = element("button", { type: "button", title: meaning }, name, element("span", { "aria-hidden": "true" }));
+    if (above) button.setAttribute("aria-label", `${above}, ${name}`);
     button.addEventListener("click", () => this.sortBy(key));
-    return { key, button, node: element("th", { scope: "col", class: ASCENDING.includes(key) ? "" : "number" }, button), cell: cell(key) };
+    const node = element("th", { scope: "col", class: ASCENDING.includes(key) ? "" : "number" }, button);
+    return { key, button, node, cell: cell(key) };
   }
 
   sortBy(key) {
@@ -135,8 +140,10 @@ export class Table {
   }
 }
 
+const group = ([span, name]) => (name ? element("th", { scope: "colgroup", colspan: span }, name) : element("td", { colspan: span }));
+
 function decision([toServer, toClient]) {
-  const words = (name, made) => made && `${name}: ${made[0]}, ${made[1]}`;
-  const all = [words("to client", toClient), words("to server", toServer)].filter(Boolean);
-  return { text: all[0] ?? "–", class: "words", title: all.join("\n") || null };
+  const words = (made) => made && `${made[0]}: ${made[1]}`;
+  const all = [toClient && `To the client: ${words(toClient)}`, toServer && `To the server: ${words(toServer)}`];
+  return { text: words(toClient) ?? words(toServer) ?? "–", class: "words", title: all.filter(Boolean).join("\n") || null };
 }

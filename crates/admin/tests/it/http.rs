@@ -14,11 +14,15 @@ use crate::stage::Stage;
 
 /// An admin port over HTTP, with an account.
 pub(crate) fn open(proxy: &Proxy) -> (Admin, tempfile::TempDir) {
+    open_at("127.0.0.1:0", proxy)
+}
+
+pub(crate) fn open_at(listen: &str, proxy: &Proxy) -> (Admin, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let password_file = directory.path().join("password");
     std::fs::write(&password_file, "open sesame\n").unwrap();
     let setup = Setup {
-        http_listen: Some("127.0.0.1:0".parse().unwrap()),
+        http_listen: Some(listen.parse().unwrap()),
         user: "operator".to_owned(),
         password_file: Some(password_file),
         ..Setup::default()

@@ -7,5 +7,6 @@
 mod events;
 mod http;
 mod many;
+mod page;
 mod sql;
 mod stage;

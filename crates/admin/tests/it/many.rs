@@ -83,6 +83,20 @@ fn get(socket: &Path, path: &str) -> UnixStream {
     stream
 }
 
+/// The slowest of some, and how long it is.
+fn list_of_the_page(socket: &Path) -> (Duration, usize) {
+    let mut slowest = Duration::ZERO;
+    let mut top = String::new();
+    for _ in 0..10 {
+        let begun = Instant::now();
+        top.clear();
+        get(socket, "/api/top?sort=user&filter=root&limit=50").read_to_string(&mut top).unwrap();
+        slowest = slowest.max(begun.elapsed());
+        assert!(top.contains("\"matching\":2000") && top.matches("\"connection_id\"").count() == 50, "{top}");
+    }
+    (slowest, top.len())
+}
+
 #[test]
 fn two_thousand_connections_are_listed_at_once_and_none_waits_for_it() {
     raise_open_files_limit();
@@ -135,16 +149,8 @@ fn two_thousand_connections_are_listed_at_once_and_none_waits_for_it() {
 
     // The web page: its stream, which is open from here on, and its list.
     let mut events = get(&http, "/api/events");
-    let (mut took, mut top) = (Duration::MAX, Vec::new());
-    for _ in 0..5 {
-        let begun = Instant::now();
-        top.clear();
-        get(&http, "/api/top?sort=user&filter=root&limit=50").read_to_end(&mut top).unwrap();
-        took = took.min(begun.elapsed());
-    }
-    let top = String::from_utf8(top).unwrap();
-    assert!(top.contains("\"matching\":2000") && top.matches("\"connection_id\"").count() == 50, "{top}");
-    println!("the page's list took {took:?}, {} bytes", top.len());
+    let (took, len) = list_of_the_page(&http);
+    println!("the page's list took {took:?}, {len} bytes");
     assert!(took < Duration::from_millis(200), "{took:?}");
 
     // Sessions go on meanwhile.
