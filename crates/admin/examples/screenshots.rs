@@ -56,10 +56,10 @@ fn main() {
     for (name, scheme, width, height) in [
         ("admin-light", "light", 1400, 1330),
         ("admin-dark", "dark", 1400, 1330),
-        ("admin-narrow", "light", 375, 1900),
+        ("admin-narrow", "light", 375, 2300),
     ] {
         browser.prefer("prefers-color-scheme", scheme).unwrap();
-        browser.resize(width, 1000).unwrap();
+        browser.resize(width, height).unwrap();
         browser.wait_until("document.querySelectorAll('#table tbody th').length > 4").unwrap();
         browser.evaluate("new Promise((done) => setTimeout(done, 1500))").unwrap();
         let picture = browser.screenshot(&format, width, height).unwrap();

@@ -13,7 +13,7 @@ import { Table } from "./table.js";
 import { clock } from "./figures.js";
 import * as theme from "./theme.js";
 
-const told = { points: [], decisions: [], state: null, prices: [null, null], history_max: 300 };
+const told = { points: [], decisions: [], state: null, sessions: {}, prices: [null, null], history_max: 300 };
 const DECISIONS_MAX = 100;
 let isPaused = false;
 let lostSince = null;
@@ -40,7 +40,7 @@ function draw() {
   tiles.draw(points, charts.scope, state, told.prices);
   charts.draw();
   drawDecisions(byId("decisions"), decisions);
-  drawLinks(byId("links"), points.at(-1), state, choose);
+  drawLinks(byId("links"), points.at(-1), told, choose);
   drawFaults(byId("faults"), state);
   drawAbout(state);
   // Whoever reads a table doesn't want it to move every second.
@@ -68,6 +68,7 @@ function hear(name, value) {
     told.points = [...told.points, value.point].slice(-told.history_max);
     told.decisions = [...told.decisions, ...value.decisions].slice(-DECISIONS_MAX);
     told.state = value.state;
+    told.sessions = value.sessions;
   }
   if (isPaused) return;
   draw();

@@ -94,7 +94,7 @@ export function drawDecisions(table, entries) {
 }
 
 /** Links by peer, with what they carry now, and the servers. */
-export function drawLinks(table, point, state, choose) {
+export function drawLinks(table, point, { state, sessions }, choose) {
   const body = bodyOf(table, ["Peer", "Sessions", "Plain", "Packed", "Ratio", "Link seen to carry"]);
   const scopes = Object.keys(point?.flows ?? {}).filter((name) => /^(client|server) /.test(name));
   const names = new Set([...scopes, ...state.servers.map((server) => `server ${server.address}`)]);
@@ -106,10 +106,10 @@ export function drawLinks(table, point, state, choose) {
     const link = state.links.find((link) => link.side === side && (peer === link.peer || hostOf(peer) === link.peer));
     const seen = link?.bytes_per_second ? `${rate(link.bytes_per_second)}, ${seconds(link.seconds_ago)} ago` : "–";
     const down = server?.down ? `down: ${server.down}` : null;
-    const sessions = server ? server.sessions : link?.sessions;
+    const open = sessions[name] ?? server?.sessions;
     return [
       { text: `${side} ${peer}`, head: true, button: () => choose(name), title: "Show its charts" },
-      { text: sessions === undefined ? "–" : count(sessions), class: "number" },
+      { text: open === undefined ? "–" : count(open), class: "number" },
       ...(down ? [{ text: down, class: "bad words", span: 4 }] : [
         { text: rate(plain), class: "number" },
         { text: rate(packed), class: "number" },

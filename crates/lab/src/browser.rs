@@ -190,11 +190,11 @@ impl Browser {
         self.call("Input.dispatchKeyEvent", with_code(up)).map(drop)
     }
 
-    /// A picture of the page's upper `height`: `png`, or `webp`, which is a third of it.
+    /// A picture of the window, which has this size: `png`, or `webp`, which is a third of it.
     pub fn screenshot(&mut self, format: &str, width: u32, height: u32) -> Result<Vec<u8>, Fault> {
         let clip = json!({"x": 0, "y": 0, "width": width, "height": height, "scale": 1});
         let method = "Page.captureScreenshot";
-        let mut asked = json!({"format": format, "clip": clip, "captureBeyondViewport": true});
+        let mut asked = json!({"format": format, "clip": clip});
         if format != "png" {
             asked["quality"] = QUALITY.into();
         }

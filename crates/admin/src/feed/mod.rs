@@ -42,10 +42,9 @@ pub(crate) struct Feed {
     held: Mutex<Held>,
 }
 
-#[derive(Default)]
 struct Held {
     /// The sums of the last sample.
-    sums: Option<(Instant, BTreeMap<SumLabels, Sum>)>,
+    sums: (Instant, BTreeMap<SumLabels, Sum>),
     /// The connections of the last look.
     look: Option<(Instant, Arc<Vec<Line>>)>,
     /// Oldest first.
@@ -67,6 +66,8 @@ struct Point {
 struct Sample<'a> {
     point: &'a Point,
     decisions: &'a [Entry],
+    /// Connections of the links that the point has.
+    sessions: BTreeMap<String, usize>,
     state: State,
 }
 
@@ -90,7 +91,14 @@ struct Top<'a> {
 
 impl Feed {
     pub(crate) fn new(live: Live, prices: Prices) -> Self {
-        Self { live, prices, held: Mutex::default() }
+        let held = Held {
+            sums: (Instant::now(), live.sums()),
+            look: None,
+            history: VecDeque::new(),
+            decisions: Decisions::default(),
+            audience: Audience::default(),
+        };
+        Self { live, prices, held: Mutex::new(held) }
     }
 
     /// Takes a sample and tells it to the pages that are open. `sums` are the proxy's now.
@@ -100,8 +108,8 @@ impl Feed {
         let mut held = self.held();
         let held = &mut *held;
         let now = Instant::now();
-        let Some((before, earlier)) = held.sums.replace((now, sums)) else { return };
-        let Some((_, sums)) = &held.sums else { return };
+        let (before, earlier) = std::mem::replace(&mut held.sums, (now, sums));
+        let (_, sums) = &held.sums;
         let mut scopes = scope::of_sums(&earlier, sums);
         let links = look.as_deref().map(|lines| scope::of_links(lines));
         scopes.extend(links.into_iter().flatten());
@@ -112,7 +120,9 @@ impl Feed {
         if let Some(lines) = &look {
             let news = held.decisions.look(lines, t);
             let state = State::now(&self.live, self.prices, sums, lines);
-            held.audience.tell(event("sample", &Sample { point: &point, decisions: &news, state }));
+            let mut sessions = scope::sessions(lines);
+            sessions.retain(|name, _| point.flows.contains_key(name));
+            held.audience.tell(event("sample", &Sample { point: &point, decisions: &news, sessions, state }));
         }
         held.history.push_back(point);
         if held.history.len() > HISTORY_MAX {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use proxy::{Sum, SumLabels};
+use proxy::{LoggedIn, Sum, SumLabels};
 
 use super::line::Line;
 use super::rate::since;
@@ -34,12 +34,26 @@ pub(super) fn of_links(lines: &[Line]) -> Scopes {
     let (mut clients, mut servers) = (Scopes::new(), Scopes::new());
     for line in lines {
         let (Some(since), Some(facts)) = (&line.since, &line.connection.logged_in) else { continue };
-        add(clients.entry(format!("client {}", host_of(&facts.client))).or_default(), since);
-        add(servers.entry(format!("server {}", facts.server)).or_default(), since);
+        let [client, server] = peers(facts);
+        add(clients.entry(client).or_default(), since);
+        add(servers.entry(server).or_default(), since);
     }
     let mut scopes = largest(clients);
     scopes.extend(largest(servers));
     scopes
+}
+
+/// How many connections each link has.
+pub(super) fn sessions(lines: &[Line]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    let names = lines.iter().filter_map(|line| line.connection.logged_in.as_ref()).flat_map(peers);
+    names.for_each(|name| *counts.entry(name).or_default() += 1);
+    counts
+}
+
+/// The names of a connection's two links.
+fn peers(facts: &LoggedIn) -> [String; 2] {
+    [format!("client {}", host_of(&facts.client)), format!("server {}", facts.server)]
 }
 
 fn add(sum: &mut [Flow; 4], flows: &[Flow; 4]) {
@@ -68,6 +82,7 @@ const SCOPES_MAX: usize = 8;
 mod tests {
     use proxy::Traffic;
 
+    use super::super::line::tests::line;
     use super::*;
 
     fn sums(listeners: &[(&str, u64)]) -> BTreeMap<SumLabels, Sum> {
@@ -92,6 +107,15 @@ mod tests {
         let scopes = of_sums(&BTreeMap::new(), &sums(&listeners));
         assert_eq!(scopes.len(), SCOPES_MAX + 1);
         assert!(scopes.contains_key("listener 98") && !scopes.contains_key("listener 10"));
+    }
+
+    #[test]
+    fn links_are_counted_by_peer() {
+        let lines = [line(1, "a"), line(1, "b"), line(2, "c")];
+        let counts: Vec<_> = sessions(&lines).into_iter().collect();
+        let expected = [("client 10.0.0.1", 2), ("client 10.0.0.2", 1), ("server db1:3306", 3)];
+        assert_eq!(counts, expected.map(|(name, count)| (name.to_owned(), count)));
+        assert!(of_links(&lines).is_empty(), "they were not looked at before");
     }
 
     #[test]

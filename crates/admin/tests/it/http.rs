@@ -109,6 +109,30 @@ fn pages_of_other_origins_are_refused() {
     assert_eq!(request_to(&admin, "localhost:80", "GET / HTTP/1.1", &[RIGHT]).0, 200);
 }
 
+#[test]
+fn every_answer_tells_browsers_to_keep_nothing_and_run_nothing_inline() {
+    let Some(stage) = Stage::new(Kind::MySql) else { return };
+    let (admin, _directory) = open(&stage.proxy);
+    for path in PATHS.into_iter().chain(["/healthz", "/no-such"]) {
+        let mut stream = connect(&admin);
+        let head = format!("HEAD {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{RIGHT}\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        for header in [
+            "cache-control: no-store",
+            "x-content-type-options: nosniff",
+            "x-frame-options: DENY",
+            "referrer-policy: no-referrer",
+            "cross-origin-resource-policy: same-origin",
+            "content-security-policy: default-src 'none'; script-src 'self'; style-src 'self';",
+        ] {
+            assert!(answer.contains(header), "{path}: no {header}: {answer}");
+        }
+        assert!(answer.contains("frame-ancestors 'none'") && !answer.contains("unsafe-"), "{answer}");
+    }
+}
+
 /// Series by name and labels; each line must be as Prometheus wants it.
 fn scraped(page: &str) -> BTreeMap<String, f64> {
     let mut series = BTreeMap::new();
