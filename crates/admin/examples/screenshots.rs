@@ -54,8 +54,8 @@ fn main() {
     let traffic = Traffic::begin(&server, proxy.address(), seconds + 60);
     std::thread::sleep(Duration::from_secs(seconds));
     for (name, scheme, width, height) in [
-        ("admin-light", "light", 1400, 1330),
-        ("admin-dark", "dark", 1400, 1330),
+        ("admin-light", "light", 1400, 1290),
+        ("admin-dark", "dark", 1400, 1290),
         ("admin-narrow", "light", 375, 2300),
     ] {
         browser.prefer("prefers-color-scheme", scheme).unwrap();

@@ -15,6 +15,17 @@ import * as theme from "./theme.js";
 
 const told = { points: [], decisions: [], state: null, sessions: {}, prices: [null, null], history_max: 300 };
 const DECISIONS_MAX = 100;
+const STATES = {
+  live: "Live",
+  paused: "Paused",
+  lost: "Connection lost, trying again",
+  refused: "Refused, trying again",
+  hidden: "Resting",
+};
+const WHY = {
+  lost: "The proxy does not answer; the page goes on when it does.",
+  refused: "The proxy refuses this page: too many are open, or the password is another now. Close one, or load the page again.",
+};
 let isPaused = false;
 let lostSince = null;
 
@@ -76,14 +87,15 @@ function hear(name, value) {
 }
 
 function change(state) {
-  if (state === "lost") lostSince ??= Date.now();
+  const isLost = state === "lost" || state === "refused";
+  if (isLost) lostSince ??= Date.now();
   else lostSince = null;
   const live = byId("live");
   live.dataset.state = state === "live" && isPaused ? "paused" : state;
-  put(live, { live: isPaused ? "Paused" : "Live", lost: "Connection lost, trying again", hidden: "Resting" }[state]);
-  byId("lost").hidden = !lostSince;
-  if (lostSince) put(byId("lost"), `Connection lost, trying again. What is shown is of ${clock(lostSince)}.`);
-  document.body.classList.toggle("stale", Boolean(lostSince));
+  put(live, STATES[state === "live" && isPaused ? "paused" : state]);
+  byId("lost").hidden = !isLost;
+  if (isLost) put(byId("lost"), `${WHY[state]} What is shown is of ${clock(lostSince)}.`);
+  document.body.classList.toggle("stale", isLost);
 }
 
 byId("scope").addEventListener("change", (event) => choose(event.target.value));

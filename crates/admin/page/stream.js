@@ -13,7 +13,7 @@ export function ours(path) {
   return new URL(path, location.origin + location.pathname);
 }
 
-/** `heard(name, value)` for each event; `changed(state)` when it is "live", "lost" or "hidden". */
+/** `heard(name, value)` for each event; `changed(state)` when it is "live", "lost", "refused" or "hidden". */
 export function listen(heard, changed) {
   let source = null;
   let silence = 0;
@@ -24,9 +24,10 @@ export function listen(heard, changed) {
     source = new EventSource(ours("api/events"));
     for (const name of ["hello", "sample"]) source.addEventListener(name, (event) => hear(name, event.data));
     source.onerror = () => {
-      changed("lost");
       // It comes back by itself, unless it was refused.
-      if (source && source.readyState === EventSource.CLOSED) retry();
+      const isRefused = source?.readyState === EventSource.CLOSED;
+      changed(isRefused ? "refused" : "lost");
+      if (isRefused) retry();
     };
     watch();
   }
@@ -46,6 +47,7 @@ export function listen(heard, changed) {
   }
 
   function retry() {
+    clearTimeout(silence);
     clearTimeout(again);
     again = setTimeout(open, AGAIN_MS);
   }

@@ -288,7 +288,7 @@ const OPTIONS: [&str; 11] = [
 ];
 const KEY_CODES: [(&str, u8); 4] = [("Tab", 9), ("Enter", 13), ("ArrowLeft", 37), ("ArrowRight", 39)];
 /// Of a picture; text stays sharp.
-const QUALITY: u8 = 80;
+const QUALITY: u8 = 68;
 /// Its start takes seconds on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 const END_PATIENCE: Duration = Duration::from_secs(10);

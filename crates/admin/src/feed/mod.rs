@@ -45,12 +45,20 @@ pub(crate) struct Feed {
 struct Held {
     /// The sums of the last sample.
     sums: (Instant, BTreeMap<SumLabels, Sum>),
-    /// The connections of the last look.
-    look: Option<(Instant, Arc<Vec<Line>>)>,
+    look: Option<Look>,
     /// Oldest first.
     history: VecDeque<Point>,
     decisions: Decisions,
     audience: Audience,
+}
+
+/// All connections at one moment.
+#[derive(Clone)]
+struct Look {
+    at: Instant,
+    /// Since the look before; `None` if there was none.
+    seconds: Option<f64>,
+    lines: Arc<Vec<Line>>,
 }
 
 /// A second of the charts.
@@ -110,14 +118,13 @@ impl Feed {
         let now = Instant::now();
         let (before, earlier) = std::mem::replace(&mut held.sums, (now, sums));
         let (_, sums) = &held.sums;
-        let mut scopes = scope::of_sums(&earlier, sums);
-        let links = look.as_deref().map(|lines| scope::of_links(lines));
-        scopes.extend(links.into_iter().flatten());
-        let seconds = (now - before).as_secs_f64();
-        let flows = scopes.into_iter().map(|(name, flows)| (name, rate::per_second(&flows, seconds)));
+        let mut flows = rates(scope::of_sums(&earlier, sums), (now - before).as_secs_f64());
+        if let Some(Look { seconds: Some(seconds), lines, .. }) = &look {
+            flows.extend(rates(scope::of_links(lines), *seconds));
+        }
         let t = since_1970_ms();
-        let point = Point { t, open: self.live.sessions().1, flows: flows.collect() };
-        if let Some(lines) = &look {
+        let point = Point { t, open: self.live.sessions().1, flows };
+        if let Some(Look { lines, .. }) = &look {
             let news = held.decisions.look(lines, t);
             let state = State::now(&self.live, self.prices, sums, lines);
             let mut sessions = scope::sessions(lines);
@@ -132,7 +139,7 @@ impl Feed {
 
     /// A page is opened: what it is told, first of all what was. `None` if too many are.
     pub(crate) fn join(&self) -> Option<Receiver<Bytes>> {
-        let lines = self.look();
+        let lines = self.lines();
         let mut held = self.held();
         let held = &mut *held;
         held.decisions.look(&lines, since_1970_ms());
@@ -151,32 +158,40 @@ impl Feed {
 
     /// The connections in this order, as JSON.
     pub(crate) fn top(&self, order: &Order) -> String {
-        let fresh = self.held().look.as_ref().filter(|(at, _)| at.elapsed() < LOOK_AGE_MAX).cloned();
-        let lines = fresh.map_or_else(|| self.look(), |(_, lines)| lines);
+        let lines = self.lines();
         let (matching, shown) = order.apply(&lines);
         let rows = shown.into_iter().map(Line::row).collect();
         let top = Top { open: lines.len(), matching, offset: order.offset, rows };
         serde_json::to_string(&top).unwrap_or_default()
     }
 
+    /// The connections of the last look, if it isn't old.
+    fn lines(&self) -> Arc<Vec<Line>> {
+        let fresh = self.held().look.as_ref().filter(|look| look.at.elapsed() < LOOK_AGE_MAX).cloned();
+        fresh.unwrap_or_else(|| self.look()).lines
+    }
+
     /// Looks at all connections.
-    fn look(&self) -> Arc<Vec<Line>> {
+    fn look(&self) -> Look {
         let connections = self.live.connections();
         let now = Instant::now();
         let mut held = self.held();
         let earlier = held.look.as_ref();
-        let seconds = earlier.map(|(at, _)| (now - *at).as_secs_f64()).filter(|seconds| *seconds > 0.0);
+        let seconds = earlier.map(|look| (now - look.at).as_secs_f64()).filter(|seconds| *seconds > 0.0);
         let known: HashMap<u64, [Flow; 4]> =
-            earlier.iter().flat_map(|(_, lines)| lines.iter()).map(|line| (line.id(), line.flows)).collect();
+            earlier.iter().flat_map(|look| look.lines.iter()).map(|line| (line.id(), line.flows)).collect();
         let line = |connection| Line::new(connection, seconds, &known);
         let lines: Arc<Vec<Line>> = Arc::new(connections.into_iter().map(line).collect());
-        held.look = Some((now, Arc::clone(&lines)));
-        lines
+        held.look.insert(Look { at: now, seconds, lines }).clone()
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn rates(scopes: BTreeMap<String, [Flow; 4]>, seconds: f64) -> BTreeMap<String, [u64; 12]> {
+    scopes.into_iter().map(|(name, flows)| (name, rate::per_second(&flows, seconds))).collect()
 }
 
 /// As a stream of events has it. JSON has no line breaks.

@@ -14,11 +14,11 @@ use crate::http::{RIGHT, connect, open, request};
 use crate::stage::Stage;
 
 /// An open page's stream.
-struct Stream(BufReader<TcpStream>);
+pub(crate) struct Stream(BufReader<TcpStream>);
 
 impl Stream {
     /// The status, and the stream if it is one.
-    fn open(admin: &Admin) -> (u16, Self) {
+    pub(crate) fn open(admin: &Admin) -> (u16, Self) {
         let mut stream = connect(admin);
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let head = format!("GET /api/events HTTP/1.1\r\nHost: localhost\r\n{RIGHT}\r\n\r\n");

@@ -10,6 +10,7 @@ use lab::real::{Kind, PASSWORD, USER};
 use proxy::{ListenerConfig, Proxy, SslMode};
 use serde_json::Value;
 
+use crate::events::Stream;
 use crate::http::{open, open_at};
 use crate::stage::Stage;
 
@@ -28,8 +29,12 @@ fn stage() -> Option<(Stage, Browser)> {
 
 /// Opens the page as a user would who wrote the credentials into the address.
 fn show(browser: &mut Browser, admin: &Admin) {
-    browser.open(&format!("http://operator:open%20sesame@{}/", admin.http_address().unwrap())).unwrap();
+    browser.open(&address_of(admin)).unwrap();
     browser.wait_until("document.querySelector('#live')?.textContent === 'Live'").unwrap();
+}
+
+fn address_of(admin: &Admin) -> String {
+    format!("http://operator:open%20sesame@{}/", admin.http_address().unwrap())
 }
 
 /// Everything was asked of the port itself, and nothing was complained of.
@@ -44,7 +49,7 @@ fn assert_peace(browser: &Browser, admin: &Admin) {
     assert!(browser.complaints.is_empty(), "{:#?}", browser.complaints);
 }
 
-/// A connection that stays; `repeat` is sent again and again before.
+/// A connection that reads something and then stays.
 fn sleeping(stage: &Stage, user: &str, algorithm: &str) -> Child {
     let mut command: Command = stage.client("mysql");
     command.args([format!("--user={user}"), format!("--password={PASSWORD}")]);
@@ -191,6 +196,20 @@ fn everything_is_reached_by_keys_and_has_a_name() {
     browser.press("Enter").unwrap();
     browser.wait_until("document.activeElement.closest('th')?.ariaSort === 'descending'").unwrap();
     assert_peace(&browser, &admin);
+}
+
+#[test]
+fn a_page_too_many_is_told_so_and_comes_when_another_is_closed() {
+    let Some((stage, mut browser)) = stage() else { return };
+    let (admin, _directory) = open(&stage.proxy);
+    let mut others: Vec<_> = (0..16).map(|_| Stream::open(&admin)).collect();
+    assert!(others.iter().all(|(status, _)| *status == 200));
+    browser.open(&address_of(&admin)).unwrap();
+    let live = "document.querySelector('#live')?.textContent";
+    browser.wait_until(&format!("{live} === 'Refused, trying again'")).unwrap();
+    browser.wait_until("/too many are open/.test(document.querySelector('#lost').textContent)").unwrap();
+    others.pop();
+    browser.wait_until(&format!("{live} === 'Live'")).unwrap();
 }
 
 #[test]
