@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use proxy::{Address, Live};
 
+use crate::feed::Feed;
 use crate::{Credentials, Fault, HttpPort, Prices, SqlPort, Tables, Totals};
 
 /// What is asked for.
@@ -51,10 +52,12 @@ impl Admin {
         if let Some(listen) = &setup.listen {
             admin.sql = Some(SqlPort::open(listen, &credentials, tables.clone())?);
         }
+        let mut feed = None;
         if let Some(listen) = &setup.http_listen {
-            admin.http = Some(HttpPort::open(listen, &credentials, live.clone(), tables)?);
+            let feed = Arc::clone(feed.insert(Arc::new(Feed::new(live.clone(), setup.prices))));
+            admin.http = Some(HttpPort::open(listen, &credentials, live.clone(), tables, feed)?);
         }
-        admin.start_sampler(live.clone(), totals)?;
+        admin.start_sampler(live.clone(), totals, feed)?;
         Ok(admin)
     }
 
@@ -68,11 +71,20 @@ impl Admin {
         self.http.as_ref().map(HttpPort::address)
     }
 
-    fn start_sampler(&mut self, live: Live, totals: Arc<Totals>) -> Result<(), Fault> {
+    fn start_sampler(
+        &mut self,
+        live: Live,
+        totals: Arc<Totals>,
+        feed: Option<Arc<Feed>>,
+    ) -> Result<(), Fault> {
         let (stop, stopped) = channel();
         let sample = move || {
             while stopped.recv_timeout(SAMPLE_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                totals.sample(&live);
+                let sums = live.sums();
+                totals.sample_of(sums.clone());
+                if let Some(feed) = &feed {
+                    feed.sample(sums);
+                }
             }
         };
         let thread = std::thread::Builder::new().name("admin".to_owned()).spawn(sample);

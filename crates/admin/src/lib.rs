@@ -1,8 +1,9 @@
-//! A running proxy for those who operate it: SQL over live tables, metrics, JSON.
+//! A running proxy for those who operate it: SQL over live tables, metrics, JSON, a web page.
 //!
 //! ```text
 //! proxy::Live ──▶ tables ──▶ sql_port: any MySQL client
-//!                    └─────▶ http_port: JSON; metrics: Prometheus
+//!            │       └─────▶ http_port: answers: JSON; metrics: Prometheus
+//!            └────▶ feed ──▶            events for the web page, which is in page/
 //! ```
 //! Invariants: nothing here can read what passes through the proxy, which offers numbers and names only; nobody gets an
 //! answer without the credentials; a reader holds up no session.
@@ -13,12 +14,16 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::cast_possible_truncation))]
 
 mod admin;
+mod answers;
 mod columns;
 mod credentials;
+mod doorkeeper;
 mod fault;
+mod feed;
 mod flow;
 mod http_port;
 mod metrics;
+mod page;
 mod savings;
 mod settings;
 mod sql_port;

@@ -34,8 +34,13 @@ pub struct Minute {
 impl Totals {
     /// Adds what was carried since the last call.
     pub fn sample(&self, live: &Live) {
+        self.sample_of(live.sums());
+    }
+
+    /// The same, where the sums are known.
+    pub(crate) fn sample_of(&self, sums: BTreeMap<SumLabels, Sum>) {
         let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        self.add(now_s / 60, live.sums());
+        self.add(now_s / 60, sums);
     }
 
     fn add(&self, number: u64, sums: BTreeMap<SumLabels, Sum>) {

@@ -51,8 +51,8 @@ pub(crate) struct ProcessSettings {
     #[arg(long, value_name = "ADDR")]
     #[serde(deserialize_with = "parsed")]
     pub(crate) admin_listen: Option<Address>,
-    /// Where monitoring asks by HTTP (/metrics, /healthz, /readyz, /api): unix:/path, or host:port with a password
-    /// [default: nowhere].
+    /// Where the web page and monitoring are, by HTTP (/, /metrics, /healthz, /readyz, /api): unix:/path, or host:port with a
+    /// password [default: nowhere].
     #[arg(long, value_name = "ADDR")]
     #[serde(deserialize_with = "parsed")]
     pub(crate) admin_http_listen: Option<Address>,

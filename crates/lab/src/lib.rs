@@ -6,6 +6,7 @@
 //! * [`drip`]: a byte stream cut at every possible, prescribed or random place.
 //! * [`peer`]: a server and a client that say exactly what a test tells them.
 //! * [`real`]: private instances of real servers.
+//! * [`browser`]: a real one, without a window.
 //! * [`namespace`]: another host, which can be cut off.
 //!
 //! Invariants: only `peer` knows a MySQL packet; nothing but `namespace` and `kernel_link` needs root; only loopback is touched, and
@@ -14,6 +15,7 @@
 //! Not here: the MySQL protocol (crate `wire`), the embedded database (crate `mysqlite`), the experiments
 //! that use all this (crate `bench`). Crate `proxy` depends on this one in its tests only.
 
+pub mod browser;
 pub mod drip;
 pub mod generate;
 pub mod kernel_link;

@@ -13,12 +13,16 @@ use proxy::{Address, Proxy};
 use crate::stage::Stage;
 
 /// An admin port over HTTP, with an account.
-fn open(proxy: &Proxy) -> (Admin, tempfile::TempDir) {
+pub(crate) fn open(proxy: &Proxy) -> (Admin, tempfile::TempDir) {
+    open_at("127.0.0.1:0", proxy)
+}
+
+pub(crate) fn open_at(listen: &str, proxy: &Proxy) -> (Admin, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let password_file = directory.path().join("password");
     std::fs::write(&password_file, "open sesame\n").unwrap();
     let setup = Setup {
-        http_listen: Some("127.0.0.1:0".parse().unwrap()),
+        http_listen: Some(listen.parse().unwrap()),
         user: "operator".to_owned(),
         password_file: Some(password_file),
         ..Setup::default()
@@ -26,11 +30,19 @@ fn open(proxy: &Proxy) -> (Admin, tempfile::TempDir) {
     (Admin::open(&setup, &proxy.live()).unwrap(), directory)
 }
 
-/// Status and body.
-fn request(admin: &Admin, line: &str, headers: &[&str]) -> (u16, String) {
+pub(crate) fn connect(admin: &Admin) -> TcpStream {
     let Some(Address::Tcp { host, port }) = admin.http_address() else { unreachable!() };
-    let mut stream = TcpStream::connect((host.as_str(), *port)).unwrap();
-    let head = [&[line, &format!("Host: {host}:{port}"), "Connection: close"], headers].concat().join("\r\n");
+    TcpStream::connect((host.as_str(), *port)).unwrap()
+}
+
+/// Status and body.
+pub(crate) fn request(admin: &Admin, line: &str, headers: &[&str]) -> (u16, String) {
+    request_to(admin, &admin.http_address().unwrap().to_string(), line, headers)
+}
+
+fn request_to(admin: &Admin, name: &str, line: &str, headers: &[&str]) -> (u16, String) {
+    let mut stream = connect(admin);
+    let head = [&[line, &format!("Host: {name}"), "Connection: close"], headers].concat().join("\r\n");
     stream.write_all(format!("{head}\r\n\r\n").as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -40,8 +52,9 @@ fn request(admin: &Admin, line: &str, headers: &[&str]) -> (u16, String) {
 }
 
 /// `operator:open sesame`
-const RIGHT: &str = "Authorization: Basic b3BlcmF0b3I6b3BlbiBzZXNhbWU=";
-const PATHS: [&str; 3] = ["/metrics", "/api/connections", "/api/settings"];
+pub(crate) const RIGHT: &str = "Authorization: Basic b3BlcmF0b3I6b3BlbiBzZXNhbWU=";
+const PATHS: [&str; 7] =
+    ["/metrics", "/api/connections", "/api/settings", "/", "/page/main.js", "/api/events", "/api/top"];
 
 #[test]
 fn only_health_is_told_without_the_credentials() {
@@ -51,7 +64,9 @@ fn only_health_is_told_without_the_credentials() {
     assert_eq!(request(&admin, "GET /readyz HTTP/1.1", &[]), (200, "ready\n".to_owned()));
     for path in PATHS {
         let line = format!("GET {path} HTTP/1.1");
-        assert_eq!(request(&admin, &line, &[RIGHT]).0, 200, "{path}");
+        // A stream of events has no end; its head is the same.
+        let head = line.replace("GET /api/events", "HEAD /api/events");
+        assert_eq!(request(&admin, &head, &[RIGHT]).0, 200, "{path}");
         for wrong in [
             &[][..],
             &["Authorization: Basic b3BlcmF0b3I6b3BlbiBzaW1zaW0="],
@@ -78,10 +93,43 @@ fn pages_of_other_origins_are_refused() {
     let own = format!("Origin: http://{}", admin.http_address().unwrap());
     for path in PATHS {
         let line = format!("GET {path} HTTP/1.1");
-        assert_eq!(request(&admin, &line, &[RIGHT, &own, "Sec-Fetch-Site: same-origin"]).0, 200, "{path}");
+        let head = line.replace("GET /api/events", "HEAD /api/events");
+        assert_eq!(request(&admin, &head, &[RIGHT, &own, "Sec-Fetch-Site: same-origin"]).0, 200, "{path}");
         for foreign in ["Origin: http://elsewhere.example", "Origin: null", "Sec-Fetch-Site: cross-site"] {
             assert_eq!(request(&admin, &line, &[RIGHT, foreign]).0, 403, "{path} {foreign}");
         }
+    }
+    // The page may be linked to; what it shows it asks for itself.
+    let link = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document", RIGHT];
+    assert_eq!(request(&admin, "GET / HTTP/1.1", &link).0, 200);
+    assert_eq!(request(&admin, "GET /api/top HTTP/1.1", &link).0, 403);
+    // A name that was made to point at the loopback.
+    let (status, told) = request_to(&admin, "rebound.example:80", "GET / HTTP/1.1", &[RIGHT]);
+    assert!(status == 421 && told.contains("localhost"), "{status} {told}");
+    assert_eq!(request_to(&admin, "localhost:80", "GET / HTTP/1.1", &[RIGHT]).0, 200);
+}
+
+#[test]
+fn every_answer_tells_browsers_to_keep_nothing_and_run_nothing_inline() {
+    let Some(stage) = Stage::new(Kind::MySql) else { return };
+    let (admin, _directory) = open(&stage.proxy);
+    for path in PATHS.into_iter().chain(["/healthz", "/no-such"]) {
+        let mut stream = connect(&admin);
+        let head = format!("HEAD {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{RIGHT}\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        for header in [
+            "cache-control: no-store",
+            "x-content-type-options: nosniff",
+            "x-frame-options: DENY",
+            "referrer-policy: no-referrer",
+            "cross-origin-resource-policy: same-origin",
+            "content-security-policy: default-src 'none'; script-src 'self'; style-src 'self';",
+        ] {
+            assert!(answer.contains(header), "{path}: no {header}: {answer}");
+        }
+        assert!(answer.contains("frame-ancestors 'none'") && !answer.contains("unsafe-"), "{answer}");
     }
 }
 

@@ -4,7 +4,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod events;
 mod http;
 mod many;
+mod page;
 mod sql;
 mod stage;

@@ -3,7 +3,10 @@
 //! The server behind is the embedded one, which takes a thread for each; a real one would take more memory.
 //! Not here: what is in the table (`sql`).
 
+use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use admin::{Admin, Prices, Setup, Tables, Totals};
@@ -52,7 +55,6 @@ impl Client {
     }
 
     fn send(&mut self, payload: &[u8]) {
-        use std::io::Write;
         self.endpoint.send(payload);
         self.endpoint.flush();
         let len = self.endpoint.output().len();
@@ -61,7 +63,6 @@ impl Client {
     }
 
     fn packet(&mut self) -> Vec<u8> {
-        use std::io::Read;
         let mut buffer = [0; 4096];
         loop {
             if let Some(payload) = self.endpoint.packet().unwrap() {
@@ -72,6 +73,28 @@ impl Client {
             self.endpoint.receive(&buffer[..len]);
         }
     }
+}
+
+/// Asks the port of HTTP; what it answers is to be read.
+fn get(socket: &Path, path: &str) -> UnixStream {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    stream
+}
+
+/// The slowest of some, and how long it is.
+fn list_of_the_page(socket: &Path) -> (Duration, usize) {
+    let mut slowest = Duration::ZERO;
+    let mut top = String::new();
+    for _ in 0..10 {
+        let begun = Instant::now();
+        top.clear();
+        get(socket, "/api/top?sort=user&filter=root&limit=50").read_to_string(&mut top).unwrap();
+        slowest = slowest.max(begun.elapsed());
+        assert!(top.contains("\"matching\":2000") && top.matches("\"connection_id\"").count() == 50, "{top}");
+    }
+    (slowest, top.len())
 }
 
 #[test]
@@ -85,7 +108,9 @@ fn two_thousand_connections_are_listed_at_once_and_none_waits_for_it() {
     let mut clients: Vec<_> = (0..COUNT).map(|_| Client::connect(proxy.address())).collect();
     let directory = tempfile::tempdir().unwrap();
     let listen = Some(Address::Unix(directory.path().join("admin.sock")));
-    let setup = Setup { listen, user: "admin".to_owned(), ..Setup::default() };
+    let http = directory.path().join("http.sock");
+    let http_listen = Some(Address::Unix(http.clone()));
+    let setup = Setup { listen, http_listen, user: "admin".to_owned(), ..Setup::default() };
     let admin = Admin::open(&setup, &proxy.live()).unwrap();
 
     // What a session feels of it is the time that the registry is locked and memory is read, no more.
@@ -122,9 +147,20 @@ fn two_thousand_connections_are_listed_at_once_and_none_waits_for_it() {
     println!("{COUNT} connections: read in {looked:?}, selected in {took:?} (client's start {start:?})");
     assert!(took < Duration::from_millis(200), "{took:?}");
 
+    // The web page: its stream, which is open from here on, and its list.
+    let mut events = get(&http, "/api/events");
+    let (took, len) = list_of_the_page(&http);
+    println!("the page's list took {took:?}, {len} bytes");
+    assert!(took < Duration::from_millis(200), "{took:?}");
+
     // Sessions go on meanwhile.
     let slowest = std::thread::scope(|scope| {
-        let listing = scope.spawn(|| (0..5).map(|_| ask("select * from connections").len()).sum::<usize>());
+        let listing = scope.spawn(|| {
+            let mut told = [0; 1 << 16];
+            (0..5)
+                .map(|_| ask("select * from connections").len() + events.read(&mut told).unwrap())
+                .sum::<usize>()
+        });
         let mut slowest = Duration::ZERO;
         let mut pings = 0;
         while !listing.is_finished() || pings < 200 {
