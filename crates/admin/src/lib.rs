@@ -4,7 +4,8 @@
 //! proxy::Live ──▶ tables ──▶ sql_port: any MySQL client
 //!                    └─────▶ http_port: JSON; metrics: Prometheus
 //! ```
-//! Invariants: nothing here can read what passes through the proxy, which offers numbers and names only; nobody gets an
+//! Invariants: nothing here can read what passes through the proxy, which offers numbers and names only (and a statement's
+//! first bytes, where the operator's options say so); nobody gets an
 //! answer without the credentials; a reader holds up no session.
 //!
 //! Not here: counting (crate `proxy`), the MySQL protocol and SQL (crate `mysqlite`).

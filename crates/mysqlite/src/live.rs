@@ -58,6 +58,8 @@ pub struct LiveProcess {
     pub seconds: u64,
     /// What it waits for.
     pub state: String,
+    /// The statement that it runs.
+    pub info: Option<String>,
 }
 
 /// Who fills the tables.

@@ -52,7 +52,7 @@ pub use handover::{Handover, Inheritance};
 pub use links::LinkState;
 pub use listener::{Inherited, remove_stale_socket};
 pub use live::{Change, ListenerState, Live, ServerState};
-pub use meter::{Connection, Decision, LegLens, LegTerms, LoggedIn};
+pub use meter::{Connection, Decision, LegLens, LegTerms, LoggedIn, State};
 pub use networks::{BadNetwork, Network};
 pub use pair::PairError;
 pub use proxy::{Proxy, ReloadError, StartError, check};

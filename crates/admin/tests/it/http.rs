@@ -13,7 +13,7 @@ use proxy::{Address, Proxy};
 use crate::stage::Stage;
 
 /// An admin port over HTTP, with an account.
-fn open(proxy: &Proxy) -> (Admin, tempfile::TempDir) {
+pub(crate) fn open(proxy: &Proxy) -> (Admin, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let password_file = directory.path().join("password");
     std::fs::write(&password_file, "open sesame\n").unwrap();
@@ -27,7 +27,7 @@ fn open(proxy: &Proxy) -> (Admin, tempfile::TempDir) {
 }
 
 /// Status and body.
-fn request(admin: &Admin, line: &str, headers: &[&str]) -> (u16, String) {
+pub(crate) fn request(admin: &Admin, line: &str, headers: &[&str]) -> (u16, String) {
     let Some(Address::Tcp { host, port }) = admin.http_address() else { unreachable!() };
     let mut stream = TcpStream::connect((host.as_str(), *port)).unwrap();
     let head = [&[line, &format!("Host: {host}:{port}"), "Connection: close"], headers].concat().join("\r\n");
@@ -40,7 +40,7 @@ fn request(admin: &Admin, line: &str, headers: &[&str]) -> (u16, String) {
 }
 
 /// `operator:open sesame`
-const RIGHT: &str = "Authorization: Basic b3BlcmF0b3I6b3BlbiBzZXNhbWU=";
+pub(crate) const RIGHT: &str = "Authorization: Basic b3BlcmF0b3I6b3BlbiBzZXNhbWU=";
 const PATHS: [&str; 3] = ["/metrics", "/api/connections", "/api/settings"];
 
 #[test]

@@ -6,5 +6,6 @@
 
 mod http;
 mod many;
+mod query_text;
 mod sql;
 mod stage;

@@ -202,6 +202,7 @@ fn processes(engine: &SqliteEngine) -> Vec<Vec<(&'static str, Value)>> {
             ("command", text(process.command)),
             ("time", Value::Integer(i64::try_from(process.seconds).unwrap_or(i64::MAX))),
             ("state", text(process.state)),
+            ("info", process.info.map_or(Value::Null, text)),
         ]
     };
     live.processes().into_iter().map(row).collect()
