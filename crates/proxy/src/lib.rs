@@ -17,6 +17,7 @@ mod budget;
 mod buffer;
 mod client_address;
 mod codec_threads;
+mod codec_time;
 mod config;
 mod connect;
 mod counters;
