@@ -6,6 +6,7 @@
 
 mod http;
 mod many;
+mod prometheus;
 mod query_text;
 mod sql;
 mod stage;
