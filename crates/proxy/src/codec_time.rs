@@ -45,7 +45,7 @@ impl Begun {
     /// It ended, on the same thread; without a look at its like.
     pub(crate) fn end(self) -> Took {
         let wall = self.at.elapsed();
-        let cpu_ns = self.cpu.map_or_else(|| ns(wall), |begun| since(begun));
+        let cpu_ns = self.cpu.map_or_else(|| ns(wall), since);
         Took { wall, cpu_ns }
     }
 }

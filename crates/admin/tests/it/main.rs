@@ -10,3 +10,4 @@ mod prometheus;
 mod query_text;
 mod sql;
 mod stage;
+mod tls;

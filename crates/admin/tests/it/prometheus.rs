@@ -123,17 +123,10 @@ fn value(sample: &Value) -> f64 {
     sample["value"][1].as_str().unwrap().parse().unwrap()
 }
 
-#[test]
-fn a_real_prometheus_scrapes_all_of_it_and_its_rules_and_panels_evaluate() {
-    let Some(programs) = lab::real::required_programs() else { return };
-    let (Ok(prometheus), Ok(promtool)) = (programs.program("prometheus"), programs.program("promtool"))
-    else {
-        return lab::real::skip("want of Prometheus (scripts/fetch-servers --monitoring)");
-    };
-    let Some(stage) = Stage::new(Kind::MySql) else { return };
-    let (admin, directory) = open(&stage.proxy);
-    let Some(Address::Tcp { host, port }) = admin.http_address() else { unreachable!() };
-    let (directory, rules) = (directory.path(), packaging("prometheus/alerts.yml"));
+/// Scrapes with the account and without; says where the rules are.
+fn configure(directory: &Path, target: &Address) -> PathBuf {
+    let Address::Tcp { host, port } = target else { unreachable!() };
+    let rules = packaging("prometheus/alerts.yml");
     let config = format!(
         "global: {{ scrape_interval: 250ms, evaluation_interval: 250ms }}\n\
          rule_files: ['{}']\n\
@@ -149,37 +142,25 @@ fn a_real_prometheus_scrapes_all_of_it_and_its_rules_and_panels_evaluate() {
     std::fs::write(directory.join("prometheus.yml"), config).unwrap();
     // Prometheus takes the whole file for the password.
     std::fs::write(directory.join("scrape-password"), "open sesame").unwrap();
+    rules
+}
 
-    let tool = |arguments: &[&str], input: &str| {
-        let mut command = Command::new(&promtool);
-        let mut child = command
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        let output = child.wait_with_output().unwrap();
-        let said = [output.stdout, output.stderr].concat();
-        assert!(output.status.success(), "promtool {arguments:?}: {}", String::from_utf8_lossy(&said));
-    };
-    tool(&["check", "rules", rules.to_str().unwrap()], "");
-    tool(&["check", "config", directory.join("prometheus.yml").to_str().unwrap()], "");
-    tool(&["check", "metrics"], &request(&admin, "GET /metrics HTTP/1.1", &[RIGHT]).1);
+fn promtool(program: &Path, arguments: &[&str], input: &str) {
+    let pipe = Stdio::piped;
+    let mut command = Command::new(program);
+    let mut child = command.args(arguments).stdin(pipe()).stdout(pipe()).stderr(pipe()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    assert!(output.status.success(), "promtool {arguments:?}: {}", String::from_utf8_lossy(&said));
+}
 
-    let prometheus = Prometheus::start(&prometheus, directory);
-    prometheus.query_until("up{job='wirepress'}", |found| found.len() == 1 && value(&found[0]) == 1.0);
-    prometheus.query_until("up{job='uninvited'}", |found| found.len() == 1 && value(&found[0]) == 0.0);
-
-    // Traffic, while it looks: sessions that end in order, and one that doesn't.
+/// Sessions that end in order, and one that doesn't.
+fn traffic(stage: &Stage) {
     for algorithm in ["zlib", "zstd", "uncompressed"] {
         let mut client = stage.client("mysql");
-        client.args([
-            &format!("--compression-algorithms={algorithm}"),
-            "--execute=select repeat('wire', 100000)",
-        ]);
-        assert!(client.output().unwrap().status.success());
+        client.arg(format!("--compression-algorithms={algorithm}"));
+        assert!(client.arg("--execute=select repeat('wire', 100000)").output().unwrap().status.success());
     }
     let Address::Tcp { host, port } = stage.proxy.address() else { unreachable!() };
     let mut stranger = TcpStream::connect((host.as_str(), *port)).unwrap();
@@ -188,23 +169,52 @@ fn a_real_prometheus_scrapes_all_of_it_and_its_rules_and_panels_evaluate() {
     while stage.proxy.counters().sessions_open() > 0 {
         std::thread::yield_now();
     }
+}
 
-    let sum = stage.proxy.live().sums().values().map(|sum| sum.traffic[1].plain_len).sum::<u64>() as f64;
-    let plain = "sum(wirepress_plain_bytes_total{side='client',direction='to_client'})";
-    assert!(sum > 1_200_000.0);
-    prometheus.query_until(plain, |found| found.iter().any(|it| (value(it) - sum).abs() < 0.5));
-    // The fault's first sample is a scrape later.
+/// Waits until each rule was evaluated, and the one that must fires; how many there are.
+fn rules_are_evaluated(prometheus: &Prometheus) -> usize {
     let begun = Instant::now();
-    let names = loop {
-        let found = prometheus.query("count by (__name__) ({__name__=~'wirepress_.+'})").unwrap();
-        let names = found.iter().map(|it| it["metric"]["__name__"].as_str().unwrap().to_owned());
-        let names: BTreeSet<_> = names.collect();
-        if names == documented() || begun.elapsed() > Duration::from_secs(20) {
-            break names;
+    loop {
+        let rules = prometheus.ask("/api/v1/rules").unwrap();
+        let rules: Vec<Value> = serde_json::from_value(rules["groups"][0]["rules"].clone()).unwrap();
+        let are_healthy = rules.iter().all(|rule| rule["health"] == "ok");
+        let restarted = rules.iter().find(|rule| rule["name"] == "WirepressRestarted").unwrap();
+        if are_healthy && restarted["state"] == "firing" {
+            return rules.len();
         }
-    };
-    assert_eq!(names, documented());
+        assert!(begun.elapsed() < Duration::from_secs(60), "{rules:?}");
+        std::thread::yield_now();
+    }
+}
 
+#[test]
+fn a_real_prometheus_scrapes_all_of_it_and_its_rules_and_panels_evaluate() {
+    let Some(programs) = lab::real::required_programs() else { return };
+    let (Ok(program), Ok(tool)) = (programs.program("prometheus"), programs.program("promtool")) else {
+        return lab::real::skip("want of Prometheus (scripts/fetch-servers --monitoring)");
+    };
+    let Some(stage) = Stage::new(Kind::MySql) else { return };
+    let (admin, directory) = open(&stage.proxy);
+    let directory = directory.path();
+    let rules = configure(directory, admin.http_address().unwrap());
+    promtool(&tool, &["check", "rules", rules.to_str().unwrap()], "");
+    promtool(&tool, &["check", "config", directory.join("prometheus.yml").to_str().unwrap()], "");
+    promtool(&tool, &["check", "metrics"], &request(&admin, "GET /metrics HTTP/1.1", &[RIGHT]).1);
+
+    let prometheus = Prometheus::start(&program, directory);
+    prometheus.query_until("up{job='wirepress'}", |found| found.len() == 1 && value(&found[0]) == 1.0);
+    prometheus.query_until("up{job='uninvited'}", |found| found.len() == 1 && value(&found[0]) == 0.0);
+    traffic(&stage);
+    let sum = stage.proxy.live().sums().values().map(|sum| sum.traffic[1].plain_len).sum::<u64>() as f64;
+    assert!(sum > 1_200_000.0);
+    let plain = "sum(wirepress_plain_bytes_total{side='client',direction='to_client'})";
+    prometheus.query_until(plain, |found| found.iter().any(|it| (value(it) - sum).abs() < 0.5));
+    let known = |found: &[Value]| -> BTreeSet<String> {
+        found.iter().map(|it| it["metric"]["__name__"].as_str().unwrap().to_owned()).collect()
+    };
+    // A kind of fault has its first sample a scrape later.
+    let all = "count by (__name__) ({__name__=~'wirepress_.+'})";
+    let names = known(&prometheus.query_until(all, |found| known(found) == documented()));
     let expressions = dashboard_expressions();
     assert!(expressions.len() >= 10, "{expressions:?}");
     for expression in &expressions {
@@ -212,24 +222,7 @@ fn a_real_prometheus_scrapes_all_of_it_and_its_rules_and_panels_evaluate() {
         // A rate wants two samples.
         prometheus.query_until(expression, |found| !found.is_empty());
     }
-
-    let begun = Instant::now();
-    loop {
-        let rules = prometheus.ask("/api/v1/rules").unwrap();
-        let rules: Vec<Value> = serde_json::from_value(rules["groups"][0]["rules"].clone()).unwrap();
-        assert_eq!(rules.len(), 5, "{rules:?}");
-        let all = |field: &str, wanted: &str| rules.iter().all(|rule| rule[field] == wanted);
-        let restarted = rules.iter().find(|rule| rule["name"] == "WirepressRestarted").unwrap();
-        if all("health", "ok") && restarted["state"] == "firing" {
-            println!(
-                "up 1; {} metrics; {} panel queries; {} rules",
-                names.len(),
-                expressions.len(),
-                rules.len()
-            );
-            return;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(60), "{rules:?}");
-        std::thread::yield_now();
-    }
+    let rules = rules_are_evaluated(&prometheus);
+    assert_eq!(rules, 5);
+    println!("up 1; {} metrics; {} panel queries; {rules} rules", names.len(), expressions.len());
 }

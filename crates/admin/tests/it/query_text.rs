@@ -20,7 +20,9 @@ fn running(mut client: Command, statement: &str) -> Child {
 /// Ends it, and its session, which would wait for the server's sleep.
 fn end(mut child: Child, stage: &Stage) {
     let live = stage.proxy.live();
-    live.connections().iter().for_each(|connection| drop(live.kill(connection.id)));
+    for connection in live.connections() {
+        live.kill(connection.id);
+    }
     child.kill().unwrap();
     child.wait().unwrap();
 }

@@ -37,6 +37,7 @@ impl Stage {
             password_file: None,
             prices: Prices { per_gb: Some(1.0), per_core_hour: None },
             http_listen: None,
+            tls: None,
         };
         let admin = Admin::open(&setup, &proxy.live()).unwrap();
         Some(Self { server, proxy, admin, _directory: directory })

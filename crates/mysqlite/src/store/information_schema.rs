@@ -161,6 +161,7 @@ fn pairs<'a>(pairs: impl Iterator<Item = (&'a str, String)>) -> Vec<Vec<(&'stati
 fn status(engine: &SqliteEngine) -> Vec<(&'static str, String)> {
     let identity = lock(&engine.state).identity.clone();
     let framed = identity.algorithm.is_framed();
+    let [ssl_version, ssl_cipher] = identity.tls.clone();
     let sessions = &engine.sessions;
     let threads = sessions.processes();
     let running = threads.iter().filter(|process| process.command != "Sleep").count();
@@ -170,8 +171,8 @@ fn status(engine: &SqliteEngine) -> Vec<(&'static str, String)> {
         ("Compression_level", identity.level.to_string()),
         ("Queries", sessions.questions.load(std::sync::atomic::Ordering::Relaxed).to_string()),
         ("Questions", sessions.questions.load(std::sync::atomic::Ordering::Relaxed).to_string()),
-        ("Ssl_cipher", String::new()),
-        ("Ssl_version", String::new()),
+        ("Ssl_cipher", ssl_cipher),
+        ("Ssl_version", ssl_version),
         ("Threads_connected", threads.len().to_string()),
         ("Threads_running", running.to_string()),
         ("Uptime", sessions.started.elapsed().as_secs().to_string()),

@@ -111,11 +111,10 @@ impl QueryText {
         }
         let oldest = conversation.oldest_number();
         match &self.text {
+            Some(_) if oldest == Some(self.number) && self.shown == self.number => {}
             Some(text) if oldest == Some(self.number) => {
-                if self.shown != self.number {
-                    meter.show_text(Some(text.clone()));
-                    self.shown = self.number;
-                }
+                meter.show_text(Some(text.clone()));
+                self.shown = self.number;
             }
             _ if std::mem::take(&mut self.shown) != 0 => meter.show_text(None),
             _ => {}
