@@ -3,6 +3,7 @@
 //! Invariants: a row has a value for each column; a look at all connections costs microseconds each and holds up nobody.
 //! Not here: the columns (`columns`), SQL (crate `mysqlite`).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mysqlite::{LiveProcess, LiveTable, LiveTables, LiveValue};
@@ -212,6 +213,21 @@ impl LiveTables for Tables {
             tracing::info!(id, "a connection is killed by the admin port");
         }
         known
+    }
+
+    /// Where listeners differ, all of their values.
+    fn variables(&self) -> Vec<(String, String)> {
+        let mut variables = BTreeMap::<_, Vec<String>>::new();
+        for listener in self.live.listeners() {
+            for (name, value, _) in settings::all(&listener.config) {
+                let values = variables.entry(name.to_owned()).or_default();
+                let value = value.unwrap_or_default();
+                if !values.contains(&value) {
+                    values.push(value);
+                }
+            }
+        }
+        variables.into_iter().map(|(name, values)| (name, values.join("; "))).collect()
     }
 
     fn set(&self, name: &str, value: &str) -> Option<Result<(), String>> {

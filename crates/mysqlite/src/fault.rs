@@ -59,7 +59,7 @@ pub enum SqlFault {
     NoDatabase,
     #[error("Column '{0}' cannot be null")]
     NotNull(String),
-    #[error("This embedded database does not support: {0}")]
+    #[error("This version of MySQL doesn't yet support '{0}'")]
     NotSupported(String),
     #[error("Got a packet bigger than 'max_allowed_packet' bytes")]
     PacketTooLarge,

@@ -130,6 +130,8 @@ pub struct Connection {
     pub logged_in: Option<LoggedIn>,
     /// The command byte whose reply is due, if any.
     pub command: Option<u8>,
+    /// It was killed, and its client was not seen to go yet.
+    pub is_killed: bool,
     /// What that command waits for.
     pub waits_for: State,
     /// The statement that runs, or its first bytes, where `--query-text` permits that.
@@ -299,6 +301,7 @@ impl Meter {
             age,
             logged_in: held(&self.logged_in).clone(),
             command: (command != NO_COMMAND).then_some(command),
+            is_killed: self.killed.load(Ordering::Relaxed),
             waits_for: State::ALL.get(state).copied().unwrap_or(State::Rests),
             text: held(&self.text).as_ref().map(|text| text.to_string()),
             command_age: age.saturating_sub(since),
@@ -318,6 +321,7 @@ impl Connection {
     /// What a process list calls its command.
     pub const fn command_name(&self) -> &'static str {
         match (&self.logged_in, self.command) {
+            _ if self.is_killed => "Killed",
             (None, _) => "Connect",
             (_, None) => "Sleep",
             (_, Some(byte)) => wire::command::name(byte),

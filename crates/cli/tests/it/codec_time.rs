@@ -34,7 +34,11 @@ fn codec_seconds_are_cpu_seconds_while_others_want_every_core() {
     std::thread::scope(|scope| {
         let _over = Over(&is_over);
         for _ in 0..std::thread::available_parallelism().unwrap().get() {
-            scope.spawn(|| while !is_over.load(Ordering::Relaxed) {});
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
         }
         // 3: on the worker; 9: on helper threads.
         for level in ["3", "9"] {

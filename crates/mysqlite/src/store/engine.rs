@@ -63,7 +63,11 @@ impl SqliteEngine {
         identity: Identity,
         sessions: Arc<Sessions>,
     ) -> Result<Self, SqlFault> {
-        let state = Arc::new(Mutex::new(SessionState::new(identity, Arc::clone(&store.globals))));
+        let state = Arc::new(Mutex::new(SessionState::new(
+            identity,
+            Arc::clone(&store.globals),
+            store.live.get().cloned(),
+        )));
         let fault = |error: rusqlite::Error| SqlFault::Sqlite(error.to_string());
         let mut sqlite = store.connection().map_err(fault)?;
         functions::register(&sqlite, &state).map_err(fault)?;
@@ -236,9 +240,10 @@ impl SqliteEngine {
             Plan::Kill(id, only_statement) => {
                 let known = match self.store.live() {
                     Some(_) if *only_statement => {
-                        return Err(
-                            SqlFault::NotSupported("KILL QUERY; KILL ends the connection".into()).into()
-                        );
+                        return Err(SqlFault::NotSupported(
+                            "KILL QUERY (KILL id ends the connection)".into(),
+                        )
+                        .into());
                     }
                     Some(live) => live.kill(*id),
                     None => u32::try_from(*id).is_ok_and(|id| self.sessions.kill(id, *only_statement)),
@@ -435,6 +440,12 @@ impl SqliteEngine {
             }
         }
         let mut state = lock(&self.state);
+        // One of its own that can't be changed; drivers set session variables of the same names.
+        if let Target::System { name, global: true } = target
+            && state.live_variable(name).is_some()
+        {
+            return Err(SqlFault::VariableReadOnly(name.clone()));
+        }
         match target {
             Target::User(name) => {
                 state.user_variables.insert(name.clone(), value.unwrap_or(SqliteValue::Null));
@@ -602,7 +613,8 @@ impl Engine for SqliteEngine {
         let mut state = lock(&self.state);
         let (identity, globals, schema) =
             (state.identity.clone(), Arc::clone(&state.globals), state.schema.clone());
-        *state = SessionState { schema, ..SessionState::new(identity, globals) };
+        *state =
+            SessionState { schema, ..SessionState::new(identity, globals, self.store.live.get().cloned()) };
         drop(state);
         self.after_set("foreign_key_checks")
     }

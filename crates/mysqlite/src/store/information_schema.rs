@@ -133,8 +133,8 @@ fn rows(engine: &SqliteEngine, table: &str, columns: &str) -> rusqlite::Result<V
             collation_row("utf8mb4_unicode_ci", "utf8mb4", 224, false),
             collation_row(DEFAULT_COLLATION, "utf8mb4", 255, true),
         ],
-        "global_variables" => pairs(lock(&engine.state).globals().list()),
-        "session_variables" => pairs(lock(&engine.state).variables.list()),
+        "global_variables" => pairs(lock(&engine.state).listed(true).into_iter()),
+        "session_variables" => pairs(lock(&engine.state).listed(false).into_iter()),
         "global_status" | "session_status" => pairs(status(engine).into_iter()),
         "processlist" => processes(engine),
         // Always empty here.
@@ -153,8 +153,10 @@ fn rows(engine: &SqliteEngine, table: &str, columns: &str) -> rusqlite::Result<V
     Ok(named.into_iter().map(place).collect())
 }
 
-fn pairs<'a>(pairs: impl Iterator<Item = (&'a str, String)>) -> Vec<Vec<(&'static str, Value)>> {
-    pairs.map(|(name, value)| vec![("variable_name", text(name)), ("variable_value", text(value))]).collect()
+fn pairs(pairs: impl Iterator<Item = (impl Into<String>, String)>) -> Vec<Vec<(&'static str, Value)>> {
+    pairs
+        .map(|(name, value)| vec![("variable_name", text(name.into())), ("variable_value", text(value))])
+        .collect()
 }
 
 /// The status variables that are true here.
