@@ -9,7 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use proxy::{Address, Live};
+use proxy::{Address, ListenerTls, Live};
 
 use crate::feed::Feed;
 use crate::{Credentials, Fault, HttpPort, Prices, SqlPort, Tables, Totals};
@@ -25,6 +25,8 @@ pub struct Setup {
     pub user: String,
     /// `--admin-password-file`
     pub password_file: Option<PathBuf>,
+    /// `--admin-tls-cert`, `--admin-tls-key`: of the port that speaks MySQL.
+    pub tls: Option<ListenerTls>,
     /// `--price-per-gb`, `--price-per-core-hour`
     pub prices: Prices,
 }
@@ -50,7 +52,7 @@ impl Admin {
         let totals = Arc::<Totals>::default();
         let tables = Tables::new(live.clone(), Arc::clone(&totals), setup.prices);
         if let Some(listen) = &setup.listen {
-            admin.sql = Some(SqlPort::open(listen, &credentials, tables.clone())?);
+            admin.sql = Some(SqlPort::open(listen, &credentials, setup.tls.as_ref(), tables.clone())?);
         }
         let mut feed = None;
         if let Some(listen) = &setup.http_listen {

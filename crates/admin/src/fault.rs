@@ -21,6 +21,20 @@ pub enum Fault {
         /// Where.
         address: Address,
     },
+    /// A network port whose clients can come from other hosts, without TLS.
+    #[error(
+        "{option} {address}: other hosts can reach it, so it needs TLS: give --admin-tls-cert and --admin-tls-key, or \
+         --admin-tls-self-signed, or listen on the loopback or on unix:/path"
+    )]
+    NoTls {
+        /// The option that asks for the port.
+        option: &'static str,
+        /// Where.
+        address: Address,
+    },
+    /// Its certificate can't be used.
+    #[error("--admin-tls-cert, --admin-tls-key: {0}")]
+    Tls(#[from] proxy::TlsError),
     /// The password can't be read.
     #[error("can't read the admin password from '{}': {error}; its first line must be the password", path.display())]
     Password {

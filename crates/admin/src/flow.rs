@@ -16,7 +16,7 @@ pub struct Flow {
     pub plain_len: u64,
     /// What it carried, without what TLS adds, bytes.
     pub packed_len: u64,
-    /// Time of its codec, nanoseconds.
+    /// CPU time of its codec, nanoseconds.
     pub cpu_ns: u64,
     /// Frames with a packed body; those included that were forwarded as their sender had packed them.
     pub frames_packed: u64,

@@ -5,7 +5,8 @@
 //!            │       └─────▶ http_port: answers: JSON; metrics: Prometheus
 //!            └────▶ feed ──▶            events for the web page, which is in page/
 //! ```
-//! Invariants: nothing here can read what passes through the proxy, which offers numbers and names only; nobody gets an
+//! Invariants: nothing here can read what passes through the proxy, which offers numbers and names only (and a statement's
+//! first bytes, where the operator's options say so); nobody gets an
 //! answer without the credentials; a reader holds up no session.
 //!
 //! Not here: counting (crate `proxy`), the MySQL protocol and SQL (crate `mysqlite`).

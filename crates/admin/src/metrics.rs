@@ -28,7 +28,7 @@ pub(crate) const METRICS: [(&str, &str, &str); 14] = [
         "counter",
         "What the leg carried behind the login, without what TLS adds.",
     ),
-    ("wirepress_codec_seconds_total", "counter", "Time spent packing and unpacking."),
+    ("wirepress_codec_seconds_total", "counter", "CPU time spent packing and unpacking."),
     ("wirepress_frames_packed_total", "counter", "Frames with a packed body."),
     ("wirepress_frames_stored_total", "counter", "Frames whose body was stored."),
     ("wirepress_socket_received_bytes_total", "counter", "Received by the sockets, logins and TLS included."),

@@ -22,6 +22,7 @@ pub(crate) fn all(config: &ListenerConfig) -> Vec<Setting> {
         ("net_read_timeout", seconds(config.net_read_timeout), false),
         ("policy", Some(config.policy.name().to_owned()), true),
         ("protocol_compression_algorithms", Some(config.permitted.to_string()), true),
+        ("query_text", Some(config.query_text_len_max.to_string()), false),
         ("ssl_mode", Some(config.server_tls.mode().name().to_owned()), false),
         ("tcp_user_timeout", seconds(config.tcp_user_timeout), false),
         ("tls", Some(config.tls.as_ref().map_or("off", |tls| tls.mode.name()).to_owned()), false),

@@ -3,6 +3,7 @@
 //! Invariants: a row has a value for each column; a look at all connections costs microseconds each and holds up nobody.
 //! Not here: the columns (`columns`), SQL (crate `mysqlite`).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mysqlite::{LiveProcess, LiveTable, LiveTables, LiveValue};
@@ -52,7 +53,7 @@ impl Tables {
             V::Text(connection.command_name().to_owned()),
             V::count(connection.command_age.as_secs()),
             V::Text(connection.state().to_owned()),
-            V::Null,
+            V::text(connection.text.as_deref()),
             V::count(connection.age.as_secs()),
             V::count(connection.commands),
             V::text(facts.map(|facts| if facts.client_leg.algorithm.is_framed() { "ON" } else { "OFF" })),
@@ -198,6 +199,7 @@ impl LiveTables for Tables {
             command: connection.command_name().to_owned(),
             seconds: connection.command_age.as_secs(),
             state: connection.state().to_owned(),
+            info: connection.text.clone(),
             user: connection.logged_in.as_ref().map_or_else(String::new, |facts| facts.user.clone()),
             host: connection.logged_in.as_ref().map_or_else(String::new, |facts| facts.client.clone()),
             database: connection.logged_in.and_then(|facts| facts.database),
@@ -211,6 +213,21 @@ impl LiveTables for Tables {
             tracing::info!(id, "a connection is killed by the admin port");
         }
         known
+    }
+
+    /// Where listeners differ, all of their values.
+    fn variables(&self) -> Vec<(String, String)> {
+        let mut variables = BTreeMap::<_, Vec<String>>::new();
+        for listener in self.live.listeners() {
+            for (name, value, _) in settings::all(&listener.config) {
+                let values = variables.entry(name.to_owned()).or_default();
+                let value = value.unwrap_or_default();
+                if !values.contains(&value) {
+                    values.push(value);
+                }
+            }
+        }
+        variables.into_iter().map(|(name, values)| (name, values.join("; "))).collect()
     }
 
     fn set(&self, name: &str, value: &str) -> Option<Result<(), String>> {

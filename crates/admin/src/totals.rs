@@ -58,9 +58,11 @@ impl Totals {
             if since != Sum::default() {
                 let entry = minute.sums.entry(labels.clone()).or_default();
                 *entry = entry.plus(&since);
+                // Never back to what an earlier look has found, which may come here later.
+                let seen = seen.entry(labels.clone()).or_default();
+                *seen = seen.plus(&since);
             }
         }
-        *seen = sums;
     }
 
     /// The minutes, oldest first.
@@ -99,6 +101,16 @@ mod tests {
             })
             .collect();
         assert_eq!(found, [(10, 7), (11, 0), (12, 23)]);
+    }
+
+    #[test]
+    fn a_look_that_comes_late_counts_nothing_twice() {
+        let totals = Totals::default();
+        for plain_len in [5, 20, 7, 20] {
+            totals.add(10, sums(plain_len));
+        }
+        let minutes = totals.minutes();
+        assert_eq!(minutes[0].sums.values().map(|sum| sum.traffic[0].plain_len).sum::<u64>(), 20);
     }
 
     #[test]

@@ -8,15 +8,19 @@
 //! Invariants: a line is never waited for and never a fault; lines keep their order; lines that can't be kept or
 //! written are lost, and the next one that can be written follows their count; what was said before the end is
 //! written before the process ends, unless that takes longer than [`FLUSH_LIMIT`].
-//! Not here: what is said, and where.
+//! Not here: what is said, and where; floods (`flood`).
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, reload};
+
+use crate::flood::{Flood, FloodLayer};
 
 /// How lines look: `--log-format`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
@@ -32,48 +36,55 @@ pub(crate) enum LogFormat {
 /// The process's log, until it is dropped.
 pub(crate) struct Log {
     queue: Arc<Queue>,
+    flood: Arc<Flood>,
+    format: LogFormat,
     set_level: Box<dyn Fn(tracing::Level) -> anyhow::Result<()>>,
 }
 
 impl Log {
     /// Takes lines from now on.
-    pub(crate) fn start(level: tracing::Level, format: LogFormat) -> io::Result<Self> {
+    pub(crate) fn start(level: tracing::Level, format: LogFormat, lines_per_second: u32) -> io::Result<Self> {
+        let flood = Flood::new(lines_per_second);
         let queue = Arc::<Queue>::default();
-        let (reader, writer) = (Arc::clone(&queue), Arc::clone(&queue));
+        let (reader, writer, told) = (Arc::clone(&queue), Arc::clone(&queue), Arc::clone(&flood));
         std::thread::Builder::new().name("log".to_owned()).spawn(move || {
             let mut sink = Sink::new(io::stderr(), format);
             loop {
-                reader.write_waiting(&mut sink);
+                reader.write_waiting(&mut sink, &told);
             }
         })?;
-        let builder = tracing_subscriber::fmt()
+        let lines = tracing_subscriber::fmt::layer()
             .with_ansi(io::stderr().is_terminal())
             .with_writer(move || Line(Arc::clone(&writer)))
-            .with_target(false)
-            .with_env_filter(EnvFilter::new(level.to_string()));
-        macro_rules! begin {
-            ($builder:expr) => {{
-                let builder = $builder.with_filter_reloading();
-                let filter = builder.reload_handle();
-                builder.init();
-                Box::new(move |level: tracing::Level| Ok(filter.reload(EnvFilter::new(level.to_string()))?))
-            }};
-        }
-        let set_level: Box<dyn Fn(tracing::Level) -> anyhow::Result<()>> = match format {
-            LogFormat::Text => begin!(builder),
-            LogFormat::Json => begin!(builder.with_ansi(false).json().flatten_event(true)),
+            .with_target(false);
+        let (filter, filter_handle) = reload::Layer::new(EnvFilter::new(level.to_string()));
+        let lines = match format {
+            LogFormat::Text => lines.boxed(),
+            LogFormat::Json => lines.with_ansi(false).json().flatten_event(true).boxed(),
         };
-        Ok(Self { queue, set_level })
+        tracing_subscriber::registry().with(lines).with(FloodLayer(Arc::clone(&flood))).with(filter).init();
+        let set_level = Box::new(move |level: tracing::Level| {
+            Ok(filter_handle.reload(EnvFilter::new(level.to_string()))?)
+        });
+        Ok(Self { queue, flood, format, set_level })
     }
 
     /// Changes the level.
     pub(crate) fn set_level(&self, level: tracing::Level) -> anyhow::Result<()> {
         (self.set_level)(level)
     }
+
+    /// Changes how many lines of a kind are written in a second; 0 for no limit.
+    pub(crate) fn set_lines_per_second(&self, lines_per_second: u32) {
+        self.flood.set(lines_per_second);
+    }
 }
 
 impl Drop for Log {
     fn drop(&mut self) {
+        for line in untold(&self.flood, self.format, true) {
+            self.queue.push(line.as_bytes());
+        }
         self.queue.flush(FLUSH_LIMIT);
     }
 }
@@ -110,11 +121,23 @@ impl Queue {
         }
     }
 
-    /// Waits for lines and writes them.
-    fn write_waiting<W: Write>(&self, sink: &mut Sink<W>) {
+    /// Waits for lines and writes them, or for the time to tell of those that were held back.
+    fn write_waiting<W: Write>(&self, sink: &mut Sink<W>, flood: &Flood) {
+        for line in untold(flood, sink.format, false) {
+            sink.write(line.as_bytes());
+        }
         let mut state = self.lock();
         while state.waiting.is_empty() {
-            state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+            if flood.has_untold() {
+                let waited = self.filled.wait_timeout(state, UNTOLD_LOOK);
+                let (woken, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+                if timeout.timed_out() {
+                    return;
+                }
+                state = woken;
+            } else {
+                state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
         }
         state.is_writing = true;
         let lines = std::mem::take(&mut state.waiting);
@@ -192,16 +215,8 @@ impl<W: Write> Sink<W> {
         if self.is_inside_line {
             line.push('\n');
         }
-        let mut time = String::new();
-        // Writing to a string doesn't fail.
-        SystemTime.format_time(&mut Writer::new(&mut time)).unwrap_or_default();
         let told = format!("{} log lines were lost: standard error did not take them", self.lost);
-        line.push_str(&match self.format {
-            LogFormat::Text => format!("{time} ERROR {told}\n"),
-            LogFormat::Json => {
-                format!("{{\"timestamp\":\"{time}\",\"level\":\"ERROR\",\"message\":\"{told}\"}}\n")
-            }
-        });
+        line.push_str(&own_line(self.format, tracing::Level::ERROR, &told));
         let told = self.try_write(line.as_bytes()).is_empty();
         if told {
             self.lost = 0;
@@ -229,6 +244,28 @@ impl<W: Write> Sink<W> {
     }
 }
 
+/// A line of the log's own.
+fn own_line(format: LogFormat, level: tracing::Level, message: &str) -> String {
+    let mut time = String::new();
+    // Writing to a string doesn't fail.
+    SystemTime.format_time(&mut Writer::new(&mut time)).unwrap_or_default();
+    match format {
+        LogFormat::Text => format!("{time} {level:>5} {message}\n"),
+        LogFormat::Json => format!(
+            "{}\n",
+            serde_json::json!({ "timestamp": time, "level": level.as_str(), "message": message })
+        ),
+    }
+}
+
+/// Lines that tell of those that were held back.
+fn untold(flood: &Flood, format: LogFormat, all: bool) -> impl Iterator<Item = String> {
+    let told = flood.tell(Instant::now(), all).into_iter();
+    told.map(move |(untold, over)| own_line(format, untold.level, &untold.message(over)))
+}
+
+/// While lines are held back, how often their time is looked at.
+const UNTOLD_LOOK: Duration = Duration::from_secs(1);
 /// Some thousand lines: what a burst of ended sessions says while a disk is busy.
 const QUEUE_LEN_MAX: usize = 1 << 20;
 /// A reader that is alive takes the rest at once; one that isn't holds up no end.
@@ -269,7 +306,7 @@ mod tests {
 
     fn say(queue: &Queue, sink: &mut Sink<Disk>, line: &str) {
         queue.push(line.as_bytes());
-        queue.write_waiting(sink);
+        queue.write_waiting(sink, &Flood::new(0));
     }
 
     #[test]
@@ -297,7 +334,7 @@ mod tests {
             queue.push(line.as_bytes());
         }
         assert_eq!(queue.lock().waiting.len(), QUEUE_LEN_MAX);
-        queue.write_waiting(&mut sink);
+        queue.write_waiting(&mut sink, &Flood::new(0));
         let text = &sink.out.text;
         assert!(text.ends_with(" ERROR 10 log lines were lost: standard error did not take them\n"));
     }
@@ -312,7 +349,7 @@ mod tests {
         std::thread::scope(|scope| {
             let writer = scope.spawn(|| {
                 let mut sink = sink(usize::MAX);
-                queue.write_waiting(&mut sink);
+                queue.write_waiting(&mut sink, &Flood::new(0));
                 sink.out.text
             });
             queue.flush(Duration::from_secs(60));

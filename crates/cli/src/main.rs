@@ -13,6 +13,7 @@ mod child;
 mod config_file;
 mod demo_command;
 mod ending_signals;
+mod flood;
 mod generate;
 mod log;
 mod memory;
@@ -77,7 +78,12 @@ fn is_usage(error: &anyhow::Error) -> bool {
         || error.is::<proxy_command::BadConfig>()
         || matches!(
             error.downcast_ref(),
-            Some(admin::Fault::NoPassword { .. } | admin::Fault::Password { .. })
+            Some(
+                admin::Fault::NoPassword { .. }
+                    | admin::Fault::NoTls { .. }
+                    | admin::Fault::Tls(_)
+                    | admin::Fault::Password { .. }
+            )
         )
         || error.is::<standard_streams::AtTerminal>()
         || error.is::<top::NoTerminal>()

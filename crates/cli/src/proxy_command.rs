@@ -35,7 +35,8 @@ impl std::error::Error for BadConfig {}
 /// Serves until told to end.
 pub(crate) fn run(args: ProxyArgs) -> anyhow::Result<()> {
     let (config, mut process) = settings(args.clone()).map_err(BadConfig)?;
-    let log = Log::start(process.log_level(), process.log_format()).context("can't start a thread")?;
+    let log = Log::start(process.log_level(), process.log_format(), process.log_rate_limit())
+        .context("can't start a thread")?;
     proxy::raise_open_files_limit();
     describe(&config, &process);
     let servers: Vec<String> = config.listeners.iter().map(|listener| listed(&listener.servers)).collect();
@@ -104,9 +105,10 @@ pub(crate) fn run(args: ProxyArgs) -> anyhow::Result<()> {
 
 /// Opens the admin port. A predecessor closes its own when its successor accepts, which may take a moment.
 fn open_admin(process: &ProcessSettings, proxy: &Proxy, took_over: bool) -> anyhow::Result<Admin> {
+    let setup = process.admin().map_err(BadConfig)?;
     let begun = Instant::now();
     let admin = loop {
-        match Admin::open(&process.admin(), &proxy.live()) {
+        match Admin::open(&setup, &proxy.live()) {
             Err(admin::Fault::Listen { .. }) if took_over && begun.elapsed() < PREDECESSOR_PATIENCE => {
                 std::thread::sleep(PREDECESSOR_LOOK);
             }
@@ -298,12 +300,13 @@ fn reload(
     if changed.log_format() != process.log_format() {
         bail!("the log's format can't change while the proxy runs; restart it");
     }
-    if changed.admin() != process.admin() {
+    if changed.admin()? != process.admin()? {
         bail!("the admin port and its prices can't change while the proxy runs; restart it");
     }
     proxy.reload(config.clone())?;
     *process = changed;
     log.set_level(process.log_level())?;
+    log.set_lines_per_second(process.log_rate_limit());
     describe(&config, process);
     Ok(())
 }

@@ -18,6 +18,7 @@ use proxy::{
 };
 use serde::{Deserialize, Deserializer};
 
+use crate::flood::LINES_PER_SECOND;
 use crate::log::LogFormat;
 
 /// Settings of the whole process.
@@ -62,6 +63,15 @@ pub(crate) struct ProcessSettings {
     /// A file whose first line is the admin account's password; a Unix socket may do without.
     #[arg(long, value_name = "FILE")]
     pub(crate) admin_password_file: Option<PathBuf>,
+    /// The admin port's certificate, PEM: needed where other hosts reach --admin-listen, who must then use TLS.
+    #[arg(long, value_name = "FILE", requires = "admin_tls_key")]
+    pub(crate) admin_tls_cert: Option<PathBuf>,
+    /// The private key of --admin-tls-cert, PEM, not encrypted.
+    #[arg(long, value_name = "FILE", requires = "admin_tls_cert")]
+    pub(crate) admin_tls_key: Option<PathBuf>,
+    /// Instead of both: a self-signed pair in this folder, made there if it is missing.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "admin_tls_cert")]
+    pub(crate) admin_tls_self_signed: Option<PathBuf>,
     /// What 10^9 bytes cost on the network, in whatever currency: the admin port then tells what is saved [default: none].
     #[arg(long, value_name = "PRICE")]
     pub(crate) price_per_gb: Option<f64>,
@@ -75,6 +85,10 @@ pub(crate) struct ProcessSettings {
     /// How log lines look: text, or an object of JSON in each line [default: text].
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub(crate) log_format: Option<LogFormat>,
+    /// Log lines of one kind (the same words, side, phase and cause) that are written in a second; the others are counted,
+    /// and told of every 10 seconds. 0 for no limit [default: 100].
+    #[arg(long, value_name = "LINES")]
+    pub(crate) log_rate_limit: Option<u32>,
 }
 
 /// Settings of one listener and of what lies behind it.
@@ -167,6 +181,10 @@ pub(crate) struct ListenerSettings {
     /// Compression_level), and not of the server leg's [default: true].
     #[arg(long, value_name = "BOOL")]
     pub(crate) intercept_session_status: Option<bool>,
+    /// How many bytes of the statement that runs the admin ports show as 'info', 65536 at most, 0 for nothing of it:
+    /// statements may hold what is secret [default: 0].
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(0..=65536))]
+    pub(crate) query_text: Option<u32>,
 
     /// Whether clients may, or must, use TLS [default: preferred with a certificate, else off].
     #[arg(long, value_name = "MODE", value_enum)]
@@ -330,10 +348,14 @@ impl ProcessSettings {
             admin_http_listen: over.admin_http_listen.or(self.admin_http_listen),
             admin_user: over.admin_user.or(self.admin_user),
             admin_password_file: over.admin_password_file.or(self.admin_password_file),
+            admin_tls_cert: over.admin_tls_cert.or(self.admin_tls_cert),
+            admin_tls_key: over.admin_tls_key.or(self.admin_tls_key),
+            admin_tls_self_signed: over.admin_tls_self_signed.or(self.admin_tls_self_signed),
             price_per_gb: over.price_per_gb.or(self.price_per_gb),
             price_per_core_hour: over.price_per_core_hour.or(self.price_per_core_hour),
             log_level: over.log_level.or(self.log_level),
             log_format: over.log_format.or(self.log_format),
+            log_rate_limit: over.log_rate_limit.or(self.log_rate_limit),
         }
     }
 
@@ -342,20 +364,41 @@ impl ProcessSettings {
         self.log_format.unwrap_or_default()
     }
 
+    /// Log lines of one kind in a second.
+    pub(crate) fn log_rate_limit(&self) -> u32 {
+        self.log_rate_limit.unwrap_or(LINES_PER_SECOND)
+    }
+
     /// Log lines to write.
     pub(crate) fn log_level(&self) -> tracing::Level {
         self.log_level.unwrap_or(tracing::Level::INFO)
     }
 
-    /// The admin ports that are asked for.
-    pub(crate) fn admin(&self) -> Setup {
-        Setup {
+    /// The admin ports that are asked for. Makes a self-signed certificate if one is asked for.
+    pub(crate) fn admin(&self) -> anyhow::Result<Setup> {
+        Ok(Setup {
+            tls: self.admin_tls()?,
             listen: self.admin_listen.clone(),
             http_listen: self.admin_http_listen.clone(),
             user: self.admin_user.clone().unwrap_or_else(|| ADMIN_USER.to_owned()),
             password_file: self.admin_password_file.clone(),
             prices: Prices { per_gb: self.price_per_gb, per_core_hour: self.price_per_core_hour },
-        }
+        })
+    }
+
+    fn admin_tls(&self) -> anyhow::Result<Option<ListenerTls>> {
+        let (cert, key) = match (&self.admin_tls_cert, &self.admin_tls_key, &self.admin_tls_self_signed) {
+            (None, None, None) => return Ok(None),
+            (Some(cert), Some(key), None) => (cert.clone(), key.clone()),
+            (None, None, Some(folder)) => make_self_signed(folder)?,
+            (_, _, Some(_)) => {
+                bail!(
+                    "admin-tls-self-signed stands instead of admin-tls-cert and admin-tls-key; give one or the other"
+                )
+            }
+            _ => bail!("admin-tls-cert and admin-tls-key go together"),
+        };
+        Ok(Some(ListenerTls { mode: TlsMode::Preferred, cert, key, client_ca: None }))
     }
 
     /// How long a drain may take.
@@ -388,7 +431,7 @@ impl ListenerSettings {
         either! {
             listen, pair_listen, pair_key, pair_warm_connections, pair_history_timeout, server, routing_strategy, health_check_interval, health_check_timeout, monitor_user,
             monitor_password_file, connect_timeout, proxy_protocol_from, send_proxy, protocol_compression_algorithms, compression_algorithms, zstd_compression_level,
-            zstd_compression_level_max, zlib_compression_level, policy, intercept_session_status, tls, tls_cert, tls_key, tls_self_signed,
+            zstd_compression_level_max, zlib_compression_level, policy, intercept_session_status, query_text, tls, tls_cert, tls_key, tls_self_signed,
             tls_client_ca, ssl_mode, ssl_ca, ssl_cert, ssl_key, ssl_fp, login_timeout, net_read_timeout, idle_timeout, tcp_user_timeout,
         }
     }
@@ -438,6 +481,7 @@ impl ListenerSettings {
                 Some(PolicyWish::Latency) | None => Policy::Latency,
             });
             intercept_session_status = self.intercept_session_status;
+            query_text_len_max = self.query_text.map(|len| usize::try_from(len).unwrap_or_default());
             connect_timeout = self.connect_timeout.map(seconds);
             login_timeout = self.login_timeout.map(seconds);
             net_read_timeout = self.net_read_timeout.map(seconds);
@@ -456,6 +500,12 @@ impl ListenerSettings {
         }
         if check.interval.is_none() && check.monitor.is_some() {
             bail!("monitor-user needs health checks; leave health-check-interval = 0 out");
+        }
+        if config.query_text_len_max > QUERY_TEXT_LEN_MAX {
+            bail!(
+                "query-text is {}; it can be {QUERY_TEXT_LEN_MAX} bytes at most",
+                config.query_text_len_max
+            );
         }
         Ok(config)
     }
@@ -499,6 +549,9 @@ impl ListenerSettings {
 
 /// Long enough for most transactions, shorter than the patience of service managers.
 const DRAIN_SECONDS: u64 = 30;
+
+/// As long as a text of MySQL's process list can be by default.
+const QUERY_TEXT_LEN_MAX: usize = 1 << 16;
 
 const ADMIN_USER: &str = "admin";
 

@@ -46,6 +46,8 @@ pub struct Identity {
     pub algorithm: Algorithm,
     /// Its level; 0 when uncompressed.
     pub level: u8,
+    /// Version and cipher suite of TLS, empty without.
+    pub tls: [String; 2],
 }
 
 /// How a statement without rows, or the end of its rows, went.

@@ -59,7 +59,7 @@ pub enum SqlFault {
     NoDatabase,
     #[error("Column '{0}' cannot be null")]
     NotNull(String),
-    #[error("This embedded database does not support: {0}")]
+    #[error("This version of MySQL doesn't yet support '{0}'")]
     NotSupported(String),
     #[error("Got a packet bigger than 'max_allowed_packet' bytes")]
     PacketTooLarge,
@@ -97,6 +97,12 @@ pub enum SqlFault {
     ReadOnly,
     #[error("Variable '{name}' can't be set to the value of '{value}'")]
     WrongValue { name: String, value: String },
+    #[error("Too many connections")]
+    TooManyConnections,
+    #[error("Connections using insecure transport are prohibited: from another host only TLS will do")]
+    InsecureTransport,
+    #[error("Query execution was interrupted, maximum statement execution time exceeded")]
+    StatementTimeout,
     #[error("Column count doesn't match value count at row {0}")]
     ValueCount(usize),
 }
@@ -154,6 +160,9 @@ impl SqlFault {
             Self::VariableReadOnly(_) => (1238, b"HY000"),
             Self::ReadOnly => (1290, b"HY000"),
             Self::WrongValue { .. } => (1231, b"42000"),
+            Self::TooManyConnections => (1040, b"08004"),
+            Self::InsecureTransport => (3159, b"HY000"),
+            Self::StatementTimeout => (3024, b"HY000"),
             Self::ValueCount(_) => (1136, b"21S01"),
         }
     }

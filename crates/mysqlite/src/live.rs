@@ -58,6 +58,8 @@ pub struct LiveProcess {
     pub seconds: u64,
     /// What it waits for.
     pub state: String,
+    /// The statement that it runs.
+    pub info: Option<String>,
 }
 
 /// Who fills the tables.
@@ -72,6 +74,8 @@ pub trait LiveTables: Send + Sync {
     fn processes(&self) -> Vec<LiveProcess>;
     /// KILL: was it there?
     fn kill(&self, id: u64) -> bool;
+    /// Its own system variables, which hide those of the same name.
+    fn variables(&self) -> Vec<(String, String)>;
     /// SET, of a variable of its own; `None` for any other.
     ///
     /// Errors: what is wrong with the value.

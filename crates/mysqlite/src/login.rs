@@ -3,7 +3,7 @@
 //! ```text
 //! greeting ─▶            ◀─ login            [auth switch ─▶  ◀─ proof]  [01 03 ─▶]  OK ─▶
 //! ```
-//! Invariants: nothing is compressed before the OK; TLS is not offered.
+//! Invariants: nothing is compressed before the OK; where TLS is offered, nobody from another host goes on without.
 //!
 //! Not here: hashes (`account`), the layout of greeting and login (`wire::connect`).
 
@@ -44,27 +44,39 @@ pub(crate) fn login(
     options: &Options,
     id: u32,
     host: &str,
+    is_local: bool,
 ) -> Result<Option<LoggedIn>, Fault> {
     let nonce = nonce()?;
     let greeting = Greeting {
         server_version: SERVER_VERSION.as_bytes().to_vec(),
         thread_id: id,
         nonce: nonce.clone(),
-        capabilities: negotiate::offered(offered(), options.algorithms, false),
+        capabilities: negotiate::offered(offered(), options.algorithms, options.tls.is_some()),
         charset: CHARSET,
         status: status::AUTOCOMMIT,
         auth_plugin: options.method.name().as_bytes().to_vec(),
     };
     connection.send(&greeting.build())?;
     connection.flush()?;
-    let Some(packet) = connection.packet()? else { return Ok(None) };
-    let login = match ClientHello::parse(&packet)? {
-        ClientHello::Login(login) => login,
-        ClientHello::SslRequest(_) => {
+    let Some(mut packet) = connection.first_packet()? else { return Ok(None) };
+    let mut is_secure = is_local;
+    if let ClientHello::SslRequest(_) = ClientHello::parse(&packet)? {
+        let Some(tls) = &options.tls else {
             send_fault(connection, &SqlFault::NotSupported("TLS".to_owned()))?;
             return Ok(None);
-        }
+        };
+        connection.start_tls((tls.config)())?;
+        is_secure = true;
+        let Some(login) = connection.packet()? else { return Ok(None) };
+        packet = login;
+    }
+    let ClientHello::Login(login) = ClientHello::parse(&packet)? else {
+        return Err(SqlFault::MalformedPacket("a second request for TLS").into());
     };
+    if options.tls.is_some() && !is_secure {
+        send_fault(connection, &SqlFault::InsecureTransport)?;
+        return Ok(None);
+    }
     let leg = match negotiate::client_leg(&login, options.algorithms) {
         Ok(leg) => leg,
         Err(refusal) => {

@@ -15,6 +15,7 @@ use codec::AlgorithmSet;
 use crate::account::{Account, Method};
 use crate::engine::Database;
 use crate::fault::StartFault;
+use crate::limits::{Limits, Tls};
 use crate::session;
 use crate::sessions::Sessions;
 use crate::store::Store;
@@ -35,6 +36,10 @@ pub struct Options {
     pub accounts: Vec<Account>,
     /// The method that the greeting names.
     pub method: Method,
+    /// TLS, if it is offered: whoever comes from another host must then use it.
+    pub tls: Option<Tls>,
+    /// What it bears.
+    pub limits: Limits,
 }
 
 /// A free TCP port of 127.0.0.1, a temporary file, `root` without a password, every algorithm.
@@ -47,6 +52,8 @@ impl Default for Options {
             algorithms: AlgorithmSet::ALL,
             accounts: vec![Account::new("root", "")],
             method: Method::CachingSha2,
+            tls: None,
+            limits: Limits::default(),
         }
     }
 }
@@ -80,7 +87,8 @@ impl Server {
     /// Starts a server of any other database; `options.file` is not used.
     /// Errors: the address is taken.
     pub fn start_with(options: Options, database: Arc<dyn Database>) -> Result<Self, StartFault> {
-        let shared = Arc::new(Shared { options, database, sessions: Sessions::new() });
+        let sessions = Sessions::new(options.limits.connections_max);
+        let shared = Arc::new(Shared { options, database, sessions });
         let clients = Arc::default();
         let mut server = Self { shared, store: None, address: None, listeners: Vec::new(), clients };
         if let Some(address) = server.shared.options.tcp {
@@ -115,7 +123,7 @@ impl Server {
             let (stream, _) = listener.accept()?;
             // Replies are written whole; waiting for more would only delay them.
             stream.set_nodelay(true)?;
-            Ok(Stream::Tcp(stream))
+            Ok(Stream::from(stream))
         });
         Ok(())
     }
@@ -123,7 +131,7 @@ impl Server {
     fn listen_unix(&mut self, path: &Path) -> Result<(), StartFault> {
         let listener = UnixListener::bind(path)
             .map_err(|cause| StartFault::Listen { address: path.display().to_string(), cause })?;
-        self.accept(move || listener.accept().map(|(stream, _)| Stream::Unix(stream)));
+        self.accept(move || listener.accept().map(|(stream, _)| Stream::from(stream)));
         Ok(())
     }
 

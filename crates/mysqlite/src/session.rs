@@ -26,7 +26,8 @@ use crate::stream::{Connection, Stream};
 /// Serves one client until it goes.
 pub(crate) fn serve(stream: Stream, shared: &Shared) -> Result<(), Fault> {
     let id = shared.sessions.next_id();
-    let host = stream.host();
+    let (host, is_local) = (stream.host(), stream.is_local());
+    let limits = &shared.options.limits;
     let process = Process {
         id,
         user: "unauthenticated user".to_owned(),
@@ -35,12 +36,17 @@ pub(crate) fn serve(stream: Stream, shared: &Shared) -> Result<(), Fault> {
         command: "Connect",
         since: Instant::now(),
     };
-    if !shared.sessions.add(process, stream.try_clone()?) {
-        return Ok(());
+    let added = shared.sessions.add(process, stream.try_clone()?);
+    let mut connection = Connection::new(stream, limits.login, limits.write)?;
+    match added {
+        Ok(true) => {}
+        Ok(false) => return Ok(()),
+        Err(fault) => return send_fault(&mut connection, &fault),
     }
     let _entry = Entry { shared, id };
-    let mut connection = Connection::new(stream);
-    let Some(client) = login::login(&mut connection, &shared.options, id, &host)? else { return Ok(()) };
+    let Some(client) = login::login(&mut connection, &shared.options, id, &host, is_local)? else {
+        return Ok(());
+    };
     let level = match client.leg.algorithm {
         codec::Algorithm::Uncompressed => 0,
         codec::Algorithm::Zlib => login::ZLIB_LEVEL,
@@ -52,6 +58,7 @@ pub(crate) fn serve(stream: Stream, shared: &Shared) -> Result<(), Fault> {
         host: host.clone(),
         algorithm: client.leg.algorithm,
         level,
+        tls: connection.tls_names(),
     };
     let mut engine = match shared.database.connect(identity, Arc::clone(&shared.sessions)) {
         Ok(engine) => engine,
@@ -67,6 +74,7 @@ pub(crate) fn serve(stream: Stream, shared: &Shared) -> Result<(), Fault> {
         process.command = "Sleep";
     });
     login::welcome(&mut connection, client.leg.algorithm, level)?;
+    connection.set_idle(limits.idle)?;
     let mut session = Session {
         connection,
         engine,

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use crate::fault::SqlFault;
 use crate::stream::Stream;
 
 /// What SHOW PROCESSLIST tells of a connection.
@@ -38,6 +39,7 @@ struct Entry {
 pub struct Sessions {
     entries: Mutex<BTreeMap<u32, Entry>>,
     next_id: AtomicU32,
+    connections_max: usize,
     stopping: AtomicBool,
     /// Commands that all connections sent.
     pub questions: AtomicU64,
@@ -46,11 +48,12 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    pub(crate) fn new() -> Arc<Self> {
+    pub(crate) fn new(connections_max: usize) -> Arc<Self> {
         Arc::new(Self {
             entries: Mutex::default(),
             // MySQL's own first connections take the low numbers.
             next_id: AtomicU32::new(8),
+            connections_max,
             stopping: AtomicBool::new(false),
             questions: AtomicU64::new(0),
             started: Instant::now(),
@@ -67,13 +70,18 @@ impl Sessions {
     }
 
     /// Adds a connection; `false` when the server is stopping.
-    pub(crate) fn add(&self, process: Process, stream: Stream) -> bool {
+    ///
+    /// Errors: `TooManyConnections`.
+    pub(crate) fn add(&self, process: Process, stream: Stream) -> Result<bool, SqlFault> {
         let mut entries = self.lock();
         if self.stopping.load(Ordering::SeqCst) {
-            return false;
+            return Ok(false);
+        }
+        if entries.len() >= self.connections_max {
+            return Err(SqlFault::TooManyConnections);
         }
         entries.insert(process.id, Entry { process, stream, interrupt: None });
-        true
+        Ok(true)
     }
 
     pub(crate) fn remove(&self, id: u32) {

@@ -4,13 +4,12 @@
 //! Not here: which work is long (`codec::plain_bytes_per_ms`).
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use codec::{Algorithm, Contexts};
 use tokio::task::JoinHandle;
 use wire::{Fault, frame};
 
-use crate::counters::ns_since;
+use crate::codec_time::Begun;
 
 /// Contexts of helper threads that are idle.
 #[derive(Default)]
@@ -41,9 +40,9 @@ impl ContextPool {
     ) -> JoinHandle<Result<Decoded, Fault>> {
         self.run(move |contexts| {
             let mut plain = Vec::new();
-            let begun = Instant::now();
+            let begun = Begun::now(header.plain_len);
             frame::decode(contexts, algorithm, header, &body, &mut plain)?;
-            Ok(Decoded { plain, body, ns: ns_since(begun) })
+            Ok(Decoded { plain, body, ns: begun.end().cpu_ns })
         })
     }
 }
@@ -52,6 +51,6 @@ impl ContextPool {
 pub(crate) struct Decoded {
     pub(crate) plain: Vec<u8>,
     pub(crate) body: Vec<u8>,
-    /// Time spent.
+    /// CPU time, nanoseconds.
     pub(crate) ns: u64,
 }

@@ -156,6 +156,8 @@ pub struct ListenerConfig {
     /// `--intercept-session-status`: where the client asks for `Compression`, `Compression_algorithm` and
     /// `Compression_level` of its session, it is told of its own leg.
     pub intercept_session_status: bool,
+    /// `--query-text`: how many bytes of the statement that runs may be seen from outside; 0: nothing of it.
+    pub query_text_len_max: usize,
     /// Longest wait for a packet of the login. Below the default of the server's `connect_timeout`, 10 s, so that a
     /// silent client's handshake is ended before the server counts it as an error.
     pub login_timeout: Duration,
@@ -190,6 +192,7 @@ impl ListenerConfig {
             zlib_level: ZlibLevel::DEFAULT,
             policy: Policy::default(),
             intercept_session_status: true,
+            query_text_len_max: 0,
             login_timeout: Duration::from_secs(8),
             net_read_timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(10),

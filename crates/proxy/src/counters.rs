@@ -30,9 +30,9 @@ pub struct Traffic {
     pub source_frames_packed: u64,
     /// Stored frames that came from the peer.
     pub source_frames_stored: u64,
-    /// Time spent packing, nanoseconds. On a worker it is the wall's: codec work does not wait for anything.
+    /// CPU time spent packing, nanoseconds (`codec_time`).
     pub pack_ns: u64,
-    /// Time spent unpacking, nanoseconds.
+    /// CPU time spent unpacking, nanoseconds.
     pub unpack_ns: u64,
 }
 
@@ -93,16 +93,6 @@ impl Traffic {
             unpack_ns,
         }
     }
-}
-
-/// Nanoseconds since `begun`.
-pub(crate) fn ns_since(begun: std::time::Instant) -> u64 {
-    ns(begun.elapsed())
-}
-
-/// Nanoseconds.
-pub(crate) fn ns(time: std::time::Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Totals of a proxy.

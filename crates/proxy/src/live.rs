@@ -1,6 +1,7 @@
 //! A running proxy as others may look at it, and the little that they may change.
 //!
-//! Invariants: holds no listening socket open; nothing here can read what passes; what is changed here counts for new
+//! Invariants: holds no listening socket open; nothing here can read what passes, but for first bytes of statements with `--query-text`;
+//! what is changed here counts for new
 //! sessions only, and until the settings are read again.
 //! Not here: who may look (crate `admin`).
 

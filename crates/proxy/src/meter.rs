@@ -14,6 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use codec::Algorithm;
 use tokio::sync::Notify;
+use zeroize::Zeroizing;
 
 use crate::counters::Traffic;
 use crate::{Address, Phase};
@@ -73,6 +74,47 @@ pub struct LoggedIn {
     pub server_leg: LegTerms,
 }
 
+/// What a command waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum State {
+    /// There is none.
+    Rests,
+    /// The rest of it has to come, or a file that the server asked the client for.
+    ReadsClient,
+    /// The server doesn't take it.
+    SendsToServer,
+    /// The server has not begun to answer.
+    AwaitsServer,
+    /// The answer has begun and is not complete.
+    ReadsServer,
+    /// The client doesn't take the answer.
+    SendsToClient,
+}
+
+impl State {
+    const ALL: [Self; 6] = [
+        Self::Rests,
+        Self::ReadsClient,
+        Self::SendsToServer,
+        Self::AwaitsServer,
+        Self::ReadsServer,
+        Self::SendsToClient,
+    ];
+
+    /// As a process list shows it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rests => "",
+            Self::ReadsClient => "reading from the client",
+            Self::SendsToServer => "sending to the server",
+            Self::AwaitsServer => "waiting for the server",
+            Self::ReadsServer => "reading from the server",
+            Self::SendsToClient => "sending to the client",
+        }
+    }
+}
+
 /// A session at one moment.
 #[derive(Debug, Clone)]
 pub struct Connection {
@@ -88,6 +130,12 @@ pub struct Connection {
     pub logged_in: Option<LoggedIn>,
     /// The command byte whose reply is due, if any.
     pub command: Option<u8>,
+    /// It was killed, and its client was not seen to go yet.
+    pub is_killed: bool,
+    /// What that command waits for.
+    pub waits_for: State,
+    /// The statement that runs, or its first bytes, where `--query-text` permits that.
+    pub text: Option<String>,
     /// How long it has been so.
     pub command_age: Duration,
     /// Commands so far.
@@ -110,6 +158,10 @@ pub(crate) struct Meter {
     traffic: [[AtomicU64; Traffic::FIELDS]; 2],
     legs: [[AtomicU64; 4]; 2],
     command: AtomicU8,
+    state: AtomicU8,
+    text: Mutex<Option<Zeroizing<String>>>,
+    /// The number of that command, 0 for none.
+    command_number: AtomicU64,
     commands: AtomicU64,
     /// Milliseconds behind `begun_at`.
     command_since_ms: AtomicU64,
@@ -129,6 +181,9 @@ impl Meter {
             traffic: Default::default(),
             legs: Default::default(),
             command: AtomicU8::new(NO_COMMAND),
+            state: AtomicU8::new(State::Rests as u8),
+            text: Mutex::default(),
+            command_number: AtomicU64::new(0),
             commands: AtomicU64::new(0),
             command_since_ms: AtomicU64::new(0),
             decisions: Mutex::default(),
@@ -160,14 +215,27 @@ impl Meter {
         }
     }
 
-    /// Which command's reply is due, and how many commands there were.
-    pub(crate) fn publish_command(&self, command: Option<u8>, commands: u64) {
+    /// Which command's reply is due, its number (0 for none) and how many commands there were, and what it waits for.
+    pub(crate) fn publish_command(&self, command: Option<u8>, [number, commands]: [u64; 2], state: State) {
         let byte = command.unwrap_or(NO_COMMAND);
-        if self.command.load(Ordering::Relaxed) != byte || self.commands.load(Ordering::Relaxed) != commands {
-            self.command.store(byte, Ordering::Relaxed);
+        self.state.store(state as u8, Ordering::Relaxed);
+        let is_same = self.command_number.load(Ordering::Relaxed) == number;
+        let had = self.commands.load(Ordering::Relaxed);
+        // A rest is another one when there was a command in between; a command stays when others queue behind it.
+        let goes_on = is_same && (number > 0 || had == commands);
+        if had != commands {
             self.commands.store(commands, Ordering::Relaxed);
+        }
+        if !goes_on {
+            self.command.store(byte, Ordering::Relaxed);
+            self.command_number.store(number, Ordering::Relaxed);
             self.command_since_ms.store(self.age_ms(), Ordering::Relaxed);
         }
+    }
+
+    /// The statement that runs, which the operator wants to see.
+    pub(crate) fn show_text(&self, text: Option<Zeroizing<String>>) {
+        *held(&self.text) = text;
     }
 
     /// Why the last frames went as they did, to the server and to the client.
@@ -224,6 +292,7 @@ impl Meter {
     pub(crate) fn read(&self) -> Connection {
         let age = self.begun_at.elapsed();
         let command = self.command.load(Ordering::Relaxed);
+        let state = usize::from(self.state.load(Ordering::Relaxed));
         let since = Duration::from_millis(self.command_since_ms.load(Ordering::Relaxed));
         Connection {
             id: self.id,
@@ -232,6 +301,9 @@ impl Meter {
             age,
             logged_in: held(&self.logged_in).clone(),
             command: (command != NO_COMMAND).then_some(command),
+            is_killed: self.killed.load(Ordering::Relaxed),
+            waits_for: State::ALL.get(state).copied().unwrap_or(State::Rests),
+            text: held(&self.text).as_ref().map(|text| text.to_string()),
             command_age: age.saturating_sub(since),
             commands: self.commands.load(Ordering::Relaxed),
             traffic: self.traffic(),
@@ -249,6 +321,7 @@ impl Connection {
     /// What a process list calls its command.
     pub const fn command_name(&self) -> &'static str {
         match (&self.logged_in, self.command) {
+            _ if self.is_killed => "Killed",
             (None, _) => "Connect",
             (_, None) => "Sleep",
             (_, Some(byte)) => wire::command::name(byte),
@@ -260,7 +333,7 @@ impl Connection {
         match (&self.logged_in, self.command) {
             (None, _) => Phase::Login.name(),
             (_, None) => "",
-            (_, Some(_)) => "waiting for the server",
+            (_, Some(_)) => self.waits_for.name(),
         }
     }
 }

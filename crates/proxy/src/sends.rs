@@ -18,9 +18,10 @@ use std::io;
 use std::os::fd::RawFd;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
-use std::time::Instant;
 
 use io_uring::{IoUring, opcode, types};
+
+use crate::codec_time::Begun;
 
 /// A worker's queue.
 pub(crate) struct Sends {
@@ -201,11 +202,11 @@ impl Sends {
     }
 
     /// Codec work on `len` bytes begins now: if they are many, nobody's small send waits for it.
-    pub(crate) fn begin_work(&self, len: usize) -> Instant {
+    pub(crate) fn begin_work(&self, len: usize) -> Begun {
         if len > WORK_LEN_MAX {
             self.submit();
         }
-        Instant::now()
+        Begun::now(len)
     }
 
     /// Hands over whenever all sessions that were ready had their turn.

@@ -8,5 +8,8 @@ mod events;
 mod http;
 mod many;
 mod page;
+mod prometheus;
+mod query_text;
 mod sql;
 mod stage;
+mod tls;

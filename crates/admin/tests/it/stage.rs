@@ -20,10 +20,16 @@ pub(crate) struct Stage {
 impl Stage {
     /// Nothing where the server is missing.
     pub(crate) fn new(kind: Kind) -> Option<Self> {
+        Self::with(kind, |_| {})
+    }
+
+    /// The same with other settings.
+    pub(crate) fn with(kind: Kind, change: impl FnOnce(&mut ListenerConfig)) -> Option<Self> {
         let server = required(kind)?;
         let directory = tempfile::Builder::new().prefix("wirepress-admin-").tempdir().unwrap();
         let mut config = ListenerConfig::new("127.0.0.1:0".parse().unwrap(), server.address().into());
         config.server_tls.mode = Some(SslMode::Disabled);
+        change(&mut config);
         let proxy = Proxy::start(config).unwrap();
         let setup = Setup {
             listen: Some(Address::Unix(directory.path().join("admin.sock"))),
@@ -31,6 +37,7 @@ impl Stage {
             password_file: None,
             prices: Prices { per_gb: Some(1.0), per_core_hour: None },
             http_listen: None,
+            tls: None,
         };
         let admin = Admin::open(&setup, &proxy.live()).unwrap();
         Some(Self { server, proxy, admin, _directory: directory })

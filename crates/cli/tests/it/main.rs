@@ -7,9 +7,11 @@
 mod admin;
 mod advise;
 mod bench;
+mod codec_time;
 mod demo;
 mod dependencies;
 mod faults;
+mod log_flood;
 mod pack;
 mod pair;
 mod policy;

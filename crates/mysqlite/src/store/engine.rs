@@ -6,8 +6,8 @@
 //! Not here: DDL (`ddl`), reading SQL (`sql`), sending rows (`rows`).
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use rusqlite::types::{ToSqlOutput, Value as SqliteValue, ValueRef};
 use rusqlite::{Connection, Statement};
@@ -49,6 +49,8 @@ pub(super) struct SqliteEngine {
     pub(super) transaction: Transaction,
     prepared: HashMap<u32, PreparedPlan>,
     last_prepared: u32,
+    /// When the statement that runs must have ended.
+    deadline: Arc<Mutex<Option<Instant>>>,
     /// More results of the same command follow.
     more: bool,
     /// The catalog's generation that SQLite's own copy of the schema is from.
@@ -61,16 +63,27 @@ impl SqliteEngine {
         identity: Identity,
         sessions: Arc<Sessions>,
     ) -> Result<Self, SqlFault> {
-        let state = Arc::new(std::sync::Mutex::new(SessionState::new(identity, Arc::clone(&store.globals))));
+        let state = Arc::new(Mutex::new(SessionState::new(
+            identity,
+            Arc::clone(&store.globals),
+            store.live.get().cloned(),
+        )));
         let fault = |error: rusqlite::Error| SqlFault::Sqlite(error.to_string());
-        let sqlite = store.connection().map_err(fault)?;
+        let mut sqlite = store.connection().map_err(fault)?;
         functions::register(&sqlite, &state).map_err(fault)?;
+        let deadline = Arc::<Mutex<Option<Instant>>>::default();
+        if store.statement_timeout.get().is_some() {
+            let deadline = Arc::clone(&deadline);
+            let is_over = move || is_over(&deadline);
+            sqlite.progress_handler(STEPS_BETWEEN_LOOKS, Some(is_over)).map_err(fault)?;
+        }
         Ok(Self {
             store,
             sqlite,
             state,
             sessions,
             transaction: Transaction::default(),
+            deadline,
             prepared: HashMap::new(),
             last_prepared: 0,
             more: false,
@@ -163,6 +176,26 @@ impl SqliteEngine {
         keep: bool,
         reply: &mut dyn Reply,
     ) -> Result<(), Fault> {
+        let Some(timeout) = self.store.statement_timeout.get() else {
+            return self.run_on(plan, params, keep, reply);
+        };
+        *held(&self.deadline) = Some(Instant::now() + *timeout);
+        let result = self.run_on(plan, params, keep, reply);
+        let timed_out = is_over(&self.deadline);
+        *held(&self.deadline) = None;
+        match result {
+            Err(Fault::Sql(SqlFault::Interrupted)) if timed_out => Err(SqlFault::StatementTimeout.into()),
+            other => other,
+        }
+    }
+
+    fn run_on(
+        &mut self,
+        plan: &Plan,
+        params: &[Value<'_>],
+        keep: bool,
+        reply: &mut dyn Reply,
+    ) -> Result<(), Fault> {
         self.store.check(plan)?;
         if plan.commits_first() {
             self.end(true)?;
@@ -207,9 +240,10 @@ impl SqliteEngine {
             Plan::Kill(id, only_statement) => {
                 let known = match self.store.live() {
                     Some(_) if *only_statement => {
-                        return Err(
-                            SqlFault::NotSupported("KILL QUERY; KILL ends the connection".into()).into()
-                        );
+                        return Err(SqlFault::NotSupported(
+                            "KILL QUERY (KILL id ends the connection)".into(),
+                        )
+                        .into());
                     }
                     Some(live) => live.kill(*id),
                     None => u32::try_from(*id).is_ok_and(|id| self.sessions.kill(id, *only_statement)),
@@ -406,6 +440,12 @@ impl SqliteEngine {
             }
         }
         let mut state = lock(&self.state);
+        // One of its own that can't be changed; drivers set session variables of the same names.
+        if let Target::System { name, global: true } = target
+            && state.live_variable(name).is_some()
+        {
+            return Err(SqlFault::VariableReadOnly(name.clone()));
+        }
         match target {
             Target::User(name) => {
                 state.user_variables.insert(name.clone(), value.unwrap_or(SqliteValue::Null));
@@ -448,6 +488,17 @@ impl SqliteEngine {
         lock(&self.state).schema.clone()
     }
 }
+
+fn held(deadline: &Mutex<Option<Instant>>) -> MutexGuard<'_, Option<Instant>> {
+    deadline.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_over(deadline: &Mutex<Option<Instant>>) -> bool {
+    held(deadline).is_some_and(|deadline| Instant::now() >= deadline)
+}
+
+/// SQLite's steps between two looks at the clock: some tens of microseconds.
+const STEPS_BETWEEN_LOOKS: i32 = 1000;
 
 impl Engine for SqliteEngine {
     fn query(&mut self, sql: &[u8], multi: bool, reply: &mut dyn Reply) -> Result<(), Fault> {
@@ -562,7 +613,8 @@ impl Engine for SqliteEngine {
         let mut state = lock(&self.state);
         let (identity, globals, schema) =
             (state.identity.clone(), Arc::clone(&state.globals), state.schema.clone());
-        *state = SessionState { schema, ..SessionState::new(identity, globals) };
+        *state =
+            SessionState { schema, ..SessionState::new(identity, globals, self.store.live.get().cloned()) };
         drop(state);
         self.after_set("foreign_key_checks")
     }

@@ -133,8 +133,8 @@ fn rows(engine: &SqliteEngine, table: &str, columns: &str) -> rusqlite::Result<V
             collation_row("utf8mb4_unicode_ci", "utf8mb4", 224, false),
             collation_row(DEFAULT_COLLATION, "utf8mb4", 255, true),
         ],
-        "global_variables" => pairs(lock(&engine.state).globals().list()),
-        "session_variables" => pairs(lock(&engine.state).variables.list()),
+        "global_variables" => pairs(lock(&engine.state).listed(true).into_iter()),
+        "session_variables" => pairs(lock(&engine.state).listed(false).into_iter()),
         "global_status" | "session_status" => pairs(status(engine).into_iter()),
         "processlist" => processes(engine),
         // Always empty here.
@@ -153,14 +153,17 @@ fn rows(engine: &SqliteEngine, table: &str, columns: &str) -> rusqlite::Result<V
     Ok(named.into_iter().map(place).collect())
 }
 
-fn pairs<'a>(pairs: impl Iterator<Item = (&'a str, String)>) -> Vec<Vec<(&'static str, Value)>> {
-    pairs.map(|(name, value)| vec![("variable_name", text(name)), ("variable_value", text(value))]).collect()
+fn pairs(pairs: impl Iterator<Item = (impl Into<String>, String)>) -> Vec<Vec<(&'static str, Value)>> {
+    pairs
+        .map(|(name, value)| vec![("variable_name", text(name.into())), ("variable_value", text(value))])
+        .collect()
 }
 
 /// The status variables that are true here.
 fn status(engine: &SqliteEngine) -> Vec<(&'static str, String)> {
     let identity = lock(&engine.state).identity.clone();
     let framed = identity.algorithm.is_framed();
+    let [ssl_version, ssl_cipher] = identity.tls.clone();
     let sessions = &engine.sessions;
     let threads = sessions.processes();
     let running = threads.iter().filter(|process| process.command != "Sleep").count();
@@ -170,8 +173,8 @@ fn status(engine: &SqliteEngine) -> Vec<(&'static str, String)> {
         ("Compression_level", identity.level.to_string()),
         ("Queries", sessions.questions.load(std::sync::atomic::Ordering::Relaxed).to_string()),
         ("Questions", sessions.questions.load(std::sync::atomic::Ordering::Relaxed).to_string()),
-        ("Ssl_cipher", String::new()),
-        ("Ssl_version", String::new()),
+        ("Ssl_cipher", ssl_cipher),
+        ("Ssl_version", ssl_version),
         ("Threads_connected", threads.len().to_string()),
         ("Threads_running", running.to_string()),
         ("Uptime", sessions.started.elapsed().as_secs().to_string()),
@@ -202,6 +205,7 @@ fn processes(engine: &SqliteEngine) -> Vec<Vec<(&'static str, Value)>> {
             ("command", text(process.command)),
             ("time", Value::Integer(i64::try_from(process.seconds).unwrap_or(i64::MAX))),
             ("state", text(process.state)),
+            ("info", process.info.map_or(Value::Null, text)),
         ]
     };
     live.processes().into_iter().map(row).collect()

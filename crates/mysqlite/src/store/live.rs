@@ -8,6 +8,7 @@
 //! Not here: where the rows come from (`crate::live`).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
@@ -34,6 +35,11 @@ impl Store {
         // From now on nobody writes.
         drop(store.live.set(live));
         Ok(store)
+    }
+
+    /// No statement of a connection that is made from now on runs longer: it ends with 3024. The first call counts.
+    pub fn limit_statements(&self, timeout: Duration) {
+        self.statement_timeout.get_or_init(|| timeout);
     }
 
     pub(super) fn live(&self) -> Option<&dyn LiveTables> {

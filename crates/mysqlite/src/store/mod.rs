@@ -61,6 +61,8 @@ pub struct Store {
     globals: Arc<Mutex<Variables>>,
     /// Who fills the tables, where they are live.
     live: OnceLock<Arc<dyn LiveTables>>,
+    /// How long a statement may run, where that is limited.
+    statement_timeout: OnceLock<Duration>,
     /// Keeps the WAL from being folded away each time the last client goes.
     _keeper: Mutex<Connection>,
 }
@@ -87,6 +89,7 @@ impl Store {
             write_lock: Arc::default(),
             globals: Arc::default(),
             live: OnceLock::new(),
+            statement_timeout: OnceLock::new(),
             _keeper: Mutex::new(keeper),
             path,
         });
@@ -119,8 +122,9 @@ impl Store {
             host: "localhost".to_owned(),
             algorithm: codec::Algorithm::Uncompressed,
             level: 0,
+            tls: Default::default(),
         };
-        SqliteEngine::new(Arc::clone(self), identity, Sessions::new())?.run_quietly(sql.as_bytes())
+        SqliteEngine::new(Arc::clone(self), identity, Sessions::new(1))?.run_quietly(sql.as_bytes())
     }
 
     /// Inserts rows in one transaction, by far the fastest way to fill a table.

@@ -3,7 +3,7 @@
 //!
 //! Not here: the session's transaction and statements (`engine`).
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::types::Value;
@@ -11,10 +11,10 @@ use rusqlite::types::Value;
 use super::variables::{Setting, Variables};
 use crate::engine::Identity;
 use crate::fault::SqlFault;
+use crate::live::LiveTables;
 use crate::sql::token::Mode;
 
 /// A session's state.
-#[derive(Debug)]
 pub(crate) struct SessionState {
     pub(crate) identity: Identity,
     pub(crate) schema: Option<String>,
@@ -25,6 +25,8 @@ pub(crate) struct SessionState {
     pub(crate) variables: Variables,
     /// Shared by all sessions.
     pub(crate) globals: Arc<Mutex<Variables>>,
+    /// Who has variables of its own.
+    pub(crate) live: Option<Arc<dyn LiveTables>>,
 }
 
 /// The state, shared with the functions.
@@ -36,7 +38,11 @@ pub(crate) fn lock(state: &Mutex<SessionState>) -> MutexGuard<'_, SessionState> 
 }
 
 impl SessionState {
-    pub(crate) fn new(identity: Identity, globals: Arc<Mutex<Variables>>) -> Self {
+    pub(crate) fn new(
+        identity: Identity,
+        globals: Arc<Mutex<Variables>>,
+        live: Option<Arc<dyn LiveTables>>,
+    ) -> Self {
         let variables = globals.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Self {
             identity,
@@ -47,6 +53,7 @@ impl SessionState {
             user_variables: HashMap::new(),
             variables,
             globals,
+            live,
         }
     }
 
@@ -56,11 +63,33 @@ impl SessionState {
 
     /// `@@name`, `@@session.name`, `@@global.name`
     pub(crate) fn system_variable(&self, name: &str) -> Result<Setting, SqlFault> {
+        let bare = name.rsplit('.').next().unwrap_or(name);
+        if let Some(value) = self.live_variable(bare) {
+            return Ok(value.parse().map_or(Setting::Text(value), Setting::Number));
+        }
         match name.split_once('.') {
             Some(("global", name)) => self.globals().value(name),
             Some(("session" | "local", name)) => self.session_variable(name),
             _ => self.session_variable(name),
         }
+    }
+
+    /// What the owner of live tables says of it.
+    pub(crate) fn live_variable(&self, name: &str) -> Option<String> {
+        let variables = self.live.as_ref()?.variables();
+        variables.into_iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    /// What SHOW VARIABLES lists, of the session or of all.
+    pub(crate) fn listed(&self, global: bool) -> Vec<(String, String)> {
+        let mut listed = self.live.as_ref().map(|live| live.variables()).unwrap_or_default();
+        let globals = self.globals();
+        let others = if global { &*globals } else { &self.variables };
+        let hidden: BTreeSet<_> = listed.iter().map(|(name, _)| name.clone()).collect();
+        let others = others.list().filter(|(name, _)| !hidden.contains(*name));
+        listed.extend(others.map(|(name, value)| (name.to_owned(), value)));
+        listed.sort();
+        listed
     }
 
     fn session_variable(&self, name: &str) -> Result<Setting, SqlFault> {

@@ -84,6 +84,10 @@ fn by_message(message: String) -> SqlFault {
     if let Some(name) = after("no such table: ") {
         return SqlFault::UnknownTable(name);
     }
+    if let Some(rest) = message.strip_prefix("near \"").and_then(|rest| rest.strip_suffix("\": syntax error"))
+    {
+        return SqlFault::Syntax(rest.to_owned());
+    }
     if let Some(rest) = message.strip_prefix("wrong number of arguments to function ") {
         return SqlFault::ArgumentCount(rest.trim_end_matches("()").to_owned());
     }

@@ -34,6 +34,9 @@ struct Turns<'r, 'w> {
 impl Relay<'_> {
     /// Carries the command and its exchange to the server's OK or ERR.
     pub(super) async fn change_user(&mut self) -> Result<(), SessionError> {
+        if let Some(text) = &mut self.to_server.text {
+            text.forget();
+        }
         let mut turns = Turns { relay: self, client_ids: (0, 0), server_ids: (0, 0) };
         let carried = turns.carry().await;
         let client_ids = turns.client_ids;

@@ -12,6 +12,7 @@ mod change_user;
 mod half_pipe;
 mod paced;
 mod packer;
+mod query_text;
 mod unpacker;
 
 use std::future::poll_fn;
@@ -23,6 +24,7 @@ use codec::Algorithm;
 use half_pipe::{HalfPipe, Rest, framed};
 use paced::Paced;
 use packer::Packer;
+use query_text::QueryText;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use unpacker::Unpacker;
 use wire::conversation::Conversation;
@@ -32,7 +34,7 @@ use wire::{Capabilities, Direction, Side};
 
 use crate::connect::{Attribute, Authenticated, FramedLeg};
 use crate::leg::Leg;
-use crate::meter::{Decision, LegLens, Meter};
+use crate::meter::{Decision, LegLens, Meter, State};
 use crate::pair::PairStream;
 use crate::route::Route;
 use crate::worker::Worker;
@@ -150,6 +152,7 @@ impl<'a> Relay<'a> {
             unpacker(Side::Server, &server),
             packer(Side::Client, &client, client_max),
         );
+        to_server.text = QueryText::new(route.config.query_text_len_max);
         to_server.feed(&client.received, worker);
         to_client.feed(&server.received, worker);
         let conversation = Conversation::new(agreed, client.algorithm.is_framed());
@@ -229,8 +232,30 @@ impl<'a> Relay<'a> {
         if let Some(database) = conversation.take_database() {
             self.meter.use_database(String::from_utf8_lossy(&database).into_owned());
         }
-        self.meter
-            .publish_command(conversation.oldest().map(|(byte, _)| byte), conversation.commands_begun());
+        if let Some(text) = &mut self.to_server.text {
+            text.show(conversation, self.meter);
+        }
+        let command = conversation.oldest().map(|(byte, _)| byte);
+        let numbers = [conversation.oldest_number().unwrap_or_default(), conversation.commands_begun()];
+        self.meter.publish_command(command, numbers, self.state());
+    }
+
+    /// What the oldest command waits for.
+    fn state(&self) -> State {
+        let Self { to_server, to_client, conversation, .. } = self;
+        if conversation.in_flight() == 0 {
+            State::Rests
+        } else if to_client.is_held_back() {
+            State::SendsToClient
+        } else if to_server.is_held_back() {
+            State::SendsToServer
+        } else if conversation.reply_has_begun() && !conversation.is_clients_turn() {
+            State::ReadsServer
+        } else if conversation.is_clients_turn() || to_server.is_inside_unit() {
+            State::ReadsClient
+        } else {
+            State::AwaitsServer
+        }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, SessionError>> {

@@ -11,7 +11,6 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
 
 use codec::{Algorithm, Contexts};
 use tokio::task::JoinHandle;
@@ -22,7 +21,7 @@ use wire::{Fault, Side, frame};
 use super::paced::Paced;
 use crate::budget::Reservation;
 use crate::buffer::Buffer;
-use crate::counters::ns;
+use crate::codec_time::{Begun, CodecTime, Took};
 use crate::worker::Worker;
 use crate::{Cause, Traffic};
 
@@ -51,6 +50,7 @@ pub(super) struct Packer {
     /// Memory set aside for the frame that waits to be delivered.
     reservation: Option<Reservation>,
     job: Option<JoinHandle<Result<Encoded, Fault>>>,
+    time: CodecTime,
 }
 
 /// A packet too long to share a frame.
@@ -86,7 +86,7 @@ struct Encoded {
     bytes: Vec<u8>,
     level: u8,
     plain_len: usize,
-    took: Duration,
+    took: Took,
     packed: u64,
     stored: u64,
 }
@@ -120,6 +120,7 @@ impl Packer {
             large: None,
             reservation: None,
             job: None,
+            time: CodecTime::default(),
         }
     }
 
@@ -283,13 +284,13 @@ impl Packer {
             output.extend_from_slice(&body);
             pass.inner.traffic.frames_forwarded += 1;
         } else if len <= codec::plain_bytes_per_ms(algorithm, level) {
-            let began = pass.worker.sends.begin_work(len);
+            let begun = pass.worker.sends.begin_work(len);
             let output = self.output.appending(frame::HEADER_LEN + len, &pass.worker.spare);
             let mut contexts = pass.worker.contexts.borrow_mut();
             let id = self.frame_ids[0];
             let packed = frame::encode(&mut contexts, algorithm, level, id, plain, output);
-            let took = began.elapsed();
-            pass.inner.traffic.pack_ns += ns(took);
+            let took = self.time.end(begun, len);
+            pass.inner.traffic.pack_ns += took.cpu_ns;
             if packed.map_err(Cause::Protocol)? {
                 pass.inner.traffic.frames_packed += 1;
             } else {
@@ -301,7 +302,7 @@ impl Packer {
             if let Some(paced) = &mut self.paced
                 && algorithm.is_framed()
             {
-                paced.packed(level, len, packed_len, took);
+                paced.packed(level, len, packed_len, took.wall);
             }
         } else {
             let ids = self.frame_ids;
@@ -335,13 +336,13 @@ impl Packer {
         self.job = None;
         let encoded = done.map_err(|_| Cause::CodecThreadFailed)?.map_err(Cause::Protocol)?;
         if let Some(paced) = &mut self.paced {
-            paced.packed(encoded.level, encoded.plain_len, encoded.bytes.len(), encoded.took);
+            paced.packed(encoded.level, encoded.plain_len, encoded.bytes.len(), encoded.took.wall);
             paced.made(encoded.plain_len, encoded.bytes.len());
         }
         self.output.append_owned(encoded.bytes, &worker.spare);
         traffic.frames_packed += encoded.packed;
         traffic.frames_stored += encoded.stored;
-        traffic.pack_ns += ns(encoded.took);
+        traffic.pack_ns += encoded.took.cpu_ns;
         Poll::Ready(Ok(()))
     }
 
@@ -416,10 +417,10 @@ fn encode_large(
     ids: [u8; 2],
     plain: &[u8],
 ) -> Result<Encoded, Fault> {
-    let began = Instant::now();
+    let begun = Begun::now(plain.len());
     let plain_len = plain.len();
     let mut encoded =
-        Encoded { bytes: Vec::new(), level, plain_len, took: Duration::ZERO, packed: 0, stored: 0 };
+        Encoded { bytes: Vec::new(), level, plain_len, took: Took::default(), packed: 0, stored: 0 };
     for (part, id) in plain.chunks(FRAME_LEN_MAX).zip(ids) {
         if frame::encode(contexts, algorithm, level, id, part, &mut encoded.bytes)? {
             encoded.packed += 1;
@@ -427,7 +428,7 @@ fn encode_large(
             encoded.stored += 1;
         }
     }
-    encoded.took = began.elapsed();
+    encoded.took = begun.end();
     Ok(encoded)
 }
 

@@ -20,7 +20,7 @@ use crate::Cause;
 use crate::budget::{Reservation, Waiting};
 use crate::buffer::Buffer;
 use crate::codec_threads::Decoded;
-use crate::counters::ns_since;
+use crate::codec_time::CodecTime;
 use crate::worker::Worker;
 
 pub(super) struct Unpacker {
@@ -33,6 +33,7 @@ pub(super) struct Unpacker {
     reservation: Option<Reservation>,
     /// Id of the last frame.
     pub(super) last_id: u8,
+    time: CodecTime,
     /// Frames that began: packed, stored.
     pub(super) frames: [u64; 2],
 }
@@ -55,7 +56,7 @@ pub(super) enum Unpacked {
         body: Option<Vec<u8>>,
         /// Bytes of codec work done on this thread.
         worked_len: usize,
-        /// Time that the codec took, here or on a helper thread, nanoseconds.
+        /// CPU time that the codec took, here or on a helper thread, nanoseconds.
         ns: u64,
     },
 }
@@ -71,6 +72,7 @@ impl Unpacker {
             state: State::HeaderDue,
             reservation: None,
             last_id: 0,
+            time: CodecTime::default(),
             frames: [0; 2],
         }
     }
@@ -160,7 +162,7 @@ impl Unpacker {
                     let begun = worker.sends.begin_work(header.plain_len);
                     frame::decode(&mut worker.contexts.borrow_mut(), self.algorithm, header, body, room)
                         .map_err(Cause::Protocol)?;
-                    let ns = ns_since(begun);
+                    let ns = self.time.end(begun, header.plain_len).cpu_ns;
                     let body = self.keeps_bodies.then(|| body.to_vec());
                     self.raw.consume(header.packed_len);
                     self.state = State::HeaderDue;

@@ -56,6 +56,14 @@ impl ListenerTls {
         Reloading::new(files, Box::new(move || tls.read()))
     }
 
+    /// Reads the files, for a port of another kind: what is returned gives the settings as new as the files are.
+    ///
+    /// Errors: a file can't be read, or they don't fit together.
+    pub fn settings(&self) -> Result<impl Fn() -> Arc<ServerConfig> + Send + Sync + use<>, TlsError> {
+        let reloading = self.load()?;
+        Ok(move || reloading.get())
+    }
+
     fn read(&self) -> Result<ServerConfig, TlsError> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))

@@ -73,6 +73,8 @@ pub struct Conversation {
     /// The database that a COM_INIT_DB asks for, and the one that such a command has chosen.
     asked_database: Option<Vec<u8>>,
     chosen_database: Option<Vec<u8>>,
+    /// The last statement that was prepared: its command's number, and its id.
+    prepared: Option<(u64, u32)>,
 }
 
 /// A sender's counters: the next packet and frame ids.
@@ -135,6 +137,7 @@ impl Conversation {
             read_watch: None,
             asked_database: None,
             chosen_database: None,
+            prepared: None,
         }
     }
 
@@ -156,6 +159,21 @@ impl Conversation {
     /// Whether the client must not be read until replies came.
     pub fn is_full(&self) -> bool {
         self.in_flight.len() >= COMMANDS_IN_FLIGHT_MAX
+    }
+
+    /// Which command that is, counted from 1 at the login.
+    pub fn oldest_number(&self) -> Option<u64> {
+        self.in_flight.front().map(|command| command.number)
+    }
+
+    /// Whether any packet of the oldest command's reply has come.
+    pub fn reply_has_begun(&self) -> bool {
+        self.in_flight.front().is_some_and(|command| command.reply_begun)
+    }
+
+    /// The command and the id of the statement that was prepared since the last call.
+    pub const fn take_prepared(&mut self) -> Option<(u64, u32)> {
+        self.prepared.take()
     }
 
     /// The oldest command without its complete reply, and the part of the reply that is due.
@@ -387,6 +405,9 @@ impl Conversation {
                 let due = oldest.reply;
                 if let (Some(watch), Some(status)) = (&mut oldest.watch, &mut self.status) {
                     watch.begins(due, peek, self.agreed, status);
+                }
+                if due == Reply::Prepare && peek.first() == Some(&ok::HEADER) {
+                    self.prepared = statement_id(peek).map(|id| (oldest.number, id));
                 }
                 match oldest.reply.advance(self.agreed, header.payload_len, peek) {
                     Outcome::More => {}

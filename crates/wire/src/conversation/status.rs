@@ -4,7 +4,8 @@
 
 use super::Conversation;
 use crate::Direction;
-use crate::session_status::{REPLY_LEN_MAX, SessionStatus, Verdict, Watch};
+use crate::command::{COM_QUERY, COM_STMT_PREPARE};
+use crate::session_status::{REPLY_LEN_MAX, SessionStatus, Verdict, Watch, behind_attributes};
 
 impl Conversation {
     /// The same, and the client is told of its own leg where it asks for the session's status.
@@ -12,6 +13,16 @@ impl Conversation {
     pub fn telling(mut self, status: SessionStatus) -> Self {
         self.status = Some(Box::new(status));
         self
+    }
+
+    /// The statement in a COM_QUERY or COM_STMT_PREPARE that begins with `command`, its byte included; nothing of any
+    /// other command, or where its attributes are longer.
+    pub fn statement_text<'a>(&self, command: &'a [u8]) -> &'a [u8] {
+        match command.split_first() {
+            Some((&COM_QUERY, rest)) => behind_attributes(rest, self.agreed).unwrap_or_default(),
+            Some((&COM_STMT_PREPARE, rest)) => rest,
+            _ => &[],
+        }
     }
 
     /// Whether a packet of `payload_len` bytes that begins with `byte` is to be read whole before it is begun.

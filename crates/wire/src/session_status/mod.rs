@@ -26,6 +26,7 @@ use codec::Algorithm;
 pub use result::Verdict;
 use result::{Shape, StatusRows};
 use statement::{Query, Statement, statements};
+pub(crate) use text::behind_attributes;
 pub(crate) use watch::Watch;
 
 use crate::Capabilities;
@@ -75,7 +76,7 @@ impl SessionStatus {
     pub(crate) fn read_command(&mut self, payload: &[u8], agreed: Capabilities) -> Option<Watch> {
         match payload.split_first()? {
             (&COM_QUERY, rest) => {
-                let due = statements(text::behind_attributes(rest, agreed)?);
+                let due = statements(behind_attributes(rest, agreed)?);
                 (!due.is_empty()).then(|| Watch::text(due))
             }
             (&COM_STMT_PREPARE, text) => match statements(text).as_slice() {

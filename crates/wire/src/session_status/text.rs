@@ -10,7 +10,7 @@ use super::row::skip_binary_value;
 use crate::{Capabilities, Reader};
 
 /// The text of a COM_QUERY whose command byte was taken off; `None` if its attributes can't be read.
-pub(super) fn behind_attributes(payload: &[u8], agreed: Capabilities) -> Option<&[u8]> {
+pub(crate) fn behind_attributes(payload: &[u8], agreed: Capabilities) -> Option<&[u8]> {
     if !agreed.contains(Capabilities::QUERY_ATTRIBUTES) {
         return Some(payload);
     }

@@ -23,6 +23,7 @@ use wire::scanner::{Scanner, Step};
 use wire::{Direction, Side, command, packet};
 
 use super::packer::{Inner, Packer, Pass};
+use super::query_text::QueryText;
 use super::unpacker::{Unpacked, Unpacker};
 use crate::buffer::{BUFFER_LEN, Buffer};
 use crate::leg::Leg;
@@ -34,6 +35,8 @@ pub(super) struct HalfPipe {
     direction: Direction,
     pub(super) unpacker: Option<Unpacker>,
     pub(super) packer: Option<Packer>,
+    /// Shows statements that pass, where that is wanted.
+    pub(super) text: Option<Box<QueryText>>,
     scanner: Scanner,
     inner: Inner,
     /// Bytes at the start of `inner` whose packets were begun.
@@ -67,6 +70,7 @@ impl HalfPipe {
             direction,
             unpacker,
             packer,
+            text: None,
             scanner: Scanner::new(direction),
             inner: Inner::default(),
             scanned_len: 0,
@@ -96,6 +100,14 @@ impl HalfPipe {
         match &self.packer {
             Some(packer) => packer.is_inside_frame(),
             None => self.scanner.is_inside_packet(),
+        }
+    }
+
+    /// Whether the destination takes no more for now.
+    pub(super) fn is_held_back(&self) -> bool {
+        match &self.packer {
+            Some(packer) => !packer.output.is_empty(),
+            None => self.scanned_len > 0,
         }
     }
 
@@ -247,9 +259,14 @@ impl HalfPipe {
             {
                 return Ok(Scanned::ChangeUser);
             }
+            let is_command = self.text.is_some() && conversation.awaits_command();
+            let byte = rest.get(packet::HEADER_LEN).copied().unwrap_or_default();
             let Step::Begin { len, plan, renumbered } = self.scanner.begin(rest, conversation)? else {
                 return self.pass_whole_frame(conversation, worker);
             };
+            if let Some(text) = self.text.as_mut().filter(|_| is_command) {
+                text.begin(byte, len, conversation);
+            }
             if let Some(packer) = &mut self.packer {
                 let mut pass = Pass { inner: &mut self.inner, conversation, worker };
                 let emitted_len = packer.begin_packet(plan, len, renumbered, &mut pass)?;
@@ -274,6 +291,10 @@ impl HalfPipe {
 
     /// Walks on in the packet that has begun; says whether it ended.
     fn skip(&mut self, conversation: &mut Conversation, worker: &Worker) -> Result<bool, Cause> {
+        if let Some(text) = &mut self.text {
+            let rest = self.inner.bytes.waiting().get(self.scanned_len..).unwrap_or_default();
+            text.collect(rest, conversation);
+        }
         let Some(packer) = &mut self.packer else {
             let (len, ended) = self.scanner.skip(self.inner.bytes.len() - self.scanned_len);
             self.scanned_len += len;
