@@ -37,7 +37,8 @@ impl EndingSignals {
                 ("SIGINT", SignalKind::interrupt()),
                 ("SIGHUP", SignalKind::hangup()),
             ];
-            let permitted = kinds.into_iter().filter(|(_, kind)| ignored >> (kind.as_raw_value() - 1) & 1 == 0);
+            let permitted =
+                kinds.into_iter().filter(|(_, kind)| ignored >> (kind.as_raw_value() - 1) & 1 == 0);
             permitted
                 .map(|(name, kind)| Ok((name, kind.as_raw_value(), signal(kind)?)))
                 .collect::<io::Result<_>>()?

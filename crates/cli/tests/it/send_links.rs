@@ -27,8 +27,11 @@ fn a_long_line_is_filled() {
     let measured = std::env::var_os("WIREPRESS_SEND_LINKS").map(PathBuf::from);
     let program = measured.clone().unwrap_or_else(|| env!("CARGO_BIN_EXE_wirepress").into());
     // Mbit, milliseconds, times 64 MiB.
-    let lines: &[(u32, u32, usize)] =
-        if measured.is_some() { &[(100, 20, 3), (100, 80, 3), (500, 20, 14), (500, 80, 14)] } else { &[(100, 20, 1)] };
+    let lines: &[(u32, u32, usize)] = if measured.is_some() {
+        &[(100, 20, 3), (100, 80, 3), (500, 20, 14), (500, 80, 14)]
+    } else {
+        &[(100, 20, 1)]
+    };
     for &(rate_mbit, round_trip_ms, times) in lines {
         let link = KernelLink::parse(&format!("{rate_mbit}mbit,{round_trip_ms}ms")).unwrap().open().unwrap();
         let listen = format!("{}:0", link.server_ip());
@@ -116,7 +119,9 @@ fn iperf(control: &str, server_ip: &str, client: &[&str]) -> Option<f64> {
     words.find(|line| line.as_ref().is_ok_and(|line| line.contains("listening")))?.ok()?;
     let [through, before @ ..] = client else { return None };
     let mut run = Command::new(through);
-    run.args(before).arg(&program).args(["-c", server_ip, "-p", &port, "-P", "4", "-t", "10", "-O", "2", "-J", "-C", control]);
+    run.args(before)
+        .arg(&program)
+        .args(["-c", server_ip, "-p", &port, "-P", "4", "-t", "10", "-O", "2", "-J", "-C", control]);
     let told = run.output().ok()?.stdout;
     drop(server.kill());
     drop(server.wait());

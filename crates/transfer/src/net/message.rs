@@ -73,7 +73,11 @@ impl Kind {
 }
 
 /// Reads until it is full; each part has to come in time.
-async fn fill(input: &mut (impl AsyncRead + Unpin), mut room: &mut [u8], silence: Duration) -> io::Result<()> {
+async fn fill(
+    input: &mut (impl AsyncRead + Unpin),
+    mut room: &mut [u8],
+    silence: Duration,
+) -> io::Result<()> {
     while !room.is_empty() {
         let len = timeout(silence, input.read(room)).await??;
         if len == 0 {
