@@ -1,7 +1,7 @@
 //! A command whose output is sent, or whose input is what was received.
 //!
 //! Invariants: the end of its output counts only if it ended well; it never outlives us, unless SIGKILL ends us: whatever
-//! else fails, and at SIGTERM and SIGINT, it is killed and waited for, with the processes of its group. It has a group of
+//! else fails, and at SIGTERM, SIGINT and SIGHUP, it is killed and waited for, with the processes of its group. It has a group of
 //! its own, unless there is a terminal, from which it may want a password.
 //!
 //! Not here: processes that it has put into other groups.

@@ -1,10 +1,12 @@
-//! SIGTERM and SIGINT of a command that has others to end first.
+//! SIGTERM, SIGINT and SIGHUP of a command that has others to end first.
 //!
-//! Invariants: they are caught from [`EndingSignals::listen`] on; one that comes before somebody waits for it isn't lost.
+//! Invariants: they are caught from [`EndingSignals::listen`] on; one that comes before somebody waits for it isn't lost;
+//! one that we were told to ignore (`nohup`, a shell's `&`) stays ignored.
 //!
 //! Not here: a running proxy, which drains (`words`).
 
 use std::io;
+use std::task::Poll;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -12,8 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// Caught.
 pub(crate) struct EndingSignals {
     runtime: Runtime,
-    terminate: Signal,
-    interrupt: Signal,
+    caught: Vec<(&'static str, i32, Signal)>,
 }
 
 /// The one that came.
@@ -28,25 +29,56 @@ impl EndingSignals {
     /// From now on they end nothing by themselves.
     pub(crate) fn listen() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_io().build()?;
-        let (terminate, interrupt) = {
+        let ignored = ignored(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
+        let caught = {
             let _entered = runtime.enter();
-            (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?)
+            let kinds = [
+                ("SIGTERM", SignalKind::terminate()),
+                ("SIGINT", SignalKind::interrupt()),
+                ("SIGHUP", SignalKind::hangup()),
+            ];
+            let permitted =
+                kinds.into_iter().filter(|(_, kind)| ignored >> (kind.as_raw_value() - 1) & 1 == 0);
+            permitted
+                .map(|(name, kind)| Ok((name, kind.as_raw_value(), signal(kind)?)))
+                .collect::<io::Result<_>>()?
         };
-        Ok(Self { runtime, terminate, interrupt })
+        Ok(Self { runtime, caught })
     }
 
     /// Does it at the first of them, on a thread of its own.
     pub(crate) fn at_first(self, work: impl FnOnce(Ending) + Send + 'static) -> io::Result<()> {
-        let Self { runtime, mut terminate, mut interrupt } = self;
+        let Self { runtime, mut caught } = self;
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-            let ending = runtime.block_on(async {
-                tokio::select! {
-                    _ = terminate.recv() => Ending { name: "SIGTERM", exit_code: 128 + 15 },
-                    _ = interrupt.recv() => Ending { name: "SIGINT", exit_code: 128 + 2 },
+            let first = std::future::poll_fn(|context| {
+                for (name, number, signal) in &mut caught {
+                    if signal.poll_recv(context).is_ready() {
+                        return Poll::Ready(Ending { name, exit_code: 128 + *number });
+                    }
                 }
+                Poll::Pending
             });
-            work(ending);
+            work(runtime.block_on(first));
         })?;
         Ok(())
+    }
+}
+
+/// The signals that a process ignores, the first in the lowest bit.
+///
+/// Source: proc_pid_status(5), SigIgn.
+fn ignored(status: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_ignored_is_read_from_the_kernels_mask() {
+        assert_eq!(ignored("Name:\tx\nSigBlk:\t0000000000000002\nSigIgn:\t0000000000001001\n"), 0x1001);
+        assert_eq!(ignored("rubbish"), 0);
     }
 }

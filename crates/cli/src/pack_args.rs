@@ -15,6 +15,13 @@ use transfer::Setting;
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PackArgs {
     #[command(flatten)]
+    pub(crate) packing: PackingArgs,
+}
+
+/// How a stream is made, by `pack` and by `send`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PackingArgs {
+    #[command(flatten)]
     pub(crate) level: LevelArgs,
     #[command(flatten)]
     pub(crate) threads: ThreadsArgs,

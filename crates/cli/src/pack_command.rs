@@ -13,7 +13,7 @@ use crate::progress::{Progress, Sized, json, megabytes, per_second};
 use crate::standard_streams::{self, AtTerminal};
 
 /// Packs standard input to standard output.
-pub(crate) fn pack(args: &PackArgs) -> anyhow::Result<()> {
+pub(crate) fn pack(PackArgs { packing: args }: &PackArgs) -> anyhow::Result<()> {
     if io::stdout().is_terminal() {
         return Err(AtTerminal::Output.into());
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 
-use crate::pack_args::{LevelArgs, ReportArgs, ThreadsArgs, bytes};
+use crate::pack_args::{PackingArgs, ReportArgs, ThreadsArgs, bytes};
 
 /// Send standard input, or what a command writes, compressed and encrypted to `wirepress receive`.
 ///
@@ -31,14 +31,7 @@ pub(crate) struct SendArgs {
     #[command(flatten)]
     pub(crate) patience: PatienceArgs,
     #[command(flatten)]
-    pub(crate) level: LevelArgs,
-    #[command(flatten)]
-    pub(crate) threads: ThreadsArgs,
-    #[command(flatten)]
-    pub(crate) report: ReportArgs,
-    /// Length of the input, where it is known, such as 800M or 2G: --progress then tells the time left.
-    #[arg(long, value_name = "BYTES", value_parser = bytes)]
-    pub(crate) size: Option<u64>,
+    pub(crate) packing: PackingArgs,
     /// What writes the stream, such as `mariadb-backup --backup --stream=mbstream` [default: standard input].
     #[arg(value_name = "COMMAND", last = true)]
     pub(crate) command: Vec<String>,

@@ -25,8 +25,8 @@ pub(crate) struct BadSecurity(anyhow::Error);
 
 /// Sends standard input or a command's output.
 pub(crate) fn send(args: &SendArgs) -> anyhow::Result<()> {
-    let rule = args.level.fixed().map_or(Rule::Fastest, Rule::Fixed);
-    let threads = args.threads.count();
+    let rule = args.packing.level.fixed().map_or(Rule::Fastest, Rule::Fixed);
+    let threads = args.packing.threads.count();
     let pack_options = PackOptions { rule, threads };
     let options = SendOptions {
         to: args.to.clone(),
@@ -44,13 +44,13 @@ pub(crate) fn send(args: &SendArgs) -> anyhow::Result<()> {
         None => Box::new(standard_streams::input()?),
     };
     let name = "wirepress send";
-    let summary = told(name, &args.report, Sized::Plain(args.size), |meter| {
+    let summary = told(name, &args.packing.report, Sized::Plain(args.packing.size), |meter| {
         let meter = Arc::clone(meter);
         send_stream(&options, move |sink| transfer::pack_pieces(input, &pack_options, &meter, sink))
     })?;
     if let Some((summary, took)) = summary {
         let memory_len = pack_options.memory_len_max() + WINDOW_LEN as u64;
-        let how = args.level.fixed().map_or_else(|| shares(&summary), |setting| setting.to_string());
+        let how = args.packing.level.fixed().map_or_else(|| shares(&summary), |setting| setting.to_string());
         close(name, "->", &summary, took, &how, threads.get(), memory_len);
     }
     Ok(())

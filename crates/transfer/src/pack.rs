@@ -104,6 +104,10 @@ pub fn pack_pieces(
         options.threads.get(),
         move |slot| {
             let began = Instant::now();
+            if slot.plain.capacity() == 0 {
+                // The kernel gives zeros for nothing.
+                slot.plain = vec![0; chunk_len];
+            }
             slot.plain.resize(if is_fixed { chunk_len } else { auto::chunk_len(number, chunk_len) }, 0);
             let len = reader::fill(&mut input, &mut slot.plain)?;
             slot.plain.truncate(len);

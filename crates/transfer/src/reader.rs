@@ -67,9 +67,9 @@ impl<R: Read> StreamReader<R> {
 
     /// Reads the next frame; or the end, `None`, when the stream is whole.
     pub fn next(&mut self, frame: &mut PackedFrame) -> Result<Option<FrameRecord>, Fault> {
-        frame.packed.clear();
         frame.record = None;
         let Some(record) = FrameRecord::from_bytes(&self.ahead) else {
+            frame.packed.clear();
             return self.end().map(|()| None);
         };
         let (wanted, found) = (self.totals.frames(), record.number);
@@ -85,7 +85,7 @@ impl<R: Read> StreamReader<R> {
                 return Err(Fault::FrameTooLong { number: found, len, len_max });
             }
         }
-        // The frame and the record behind it in one go.
+        // Not cleared first: what is read over needs no zeros.
         frame.packed.resize(packed_len, 0);
         let len = fill(&mut self.input, &mut frame.packed)?;
         if len < packed_len {

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! start   57 2a 4d 18 | 08 00 00 00 | w p S 01 | chunk_len u32
-//! frame   57 2a 4d 18 | 1c 00 00 00 | w p F 01 | number u64 | plain_len u32 | packed_len u32 | hash u64
+//! frame   57 2a 4d 18 | 24 00 00 00 | w p F 01 | number u64 | plain_len u32 | packed_len u32 | plain_hash u64 | hash u64
 //!         an ordinary zstd frame of packed_len bytes, with content size and checksum
 //! ...
 //! end     57 2a 4d 18 | 2c 00 00 00 | w p E 01 | frames u64 | plain_len u64 | packed_len u64 | hash u128
 //! ```
-//! All numbers are little-endian. A frame's hash (XXH3, 64 bits) covers its zstd bytes, its number and both lengths; the
-//! end's (XXH3, 128 bits) covers the start record, every frame record and the totals. So each bit of a stream is covered,
+//! All numbers are little-endian. A frame's plain hash (XXH3, 64 bits) is that of what went in, taken before it was packed;
+//! its hash covers its zstd bytes and all fields of its record; the end's (XXH3, 128 bits) covers the start record, every frame record and the totals. So each bit of a stream is covered,
 //! also those that a zstd decoder ignores. The hashes tell accidents, not attackers: that is what TLS is for.
 //!
 //! Invariants: the numbers are 0, 1, 2 and so on; nothing stands between the records and frames; nothing follows the end.
@@ -36,7 +36,9 @@ pub struct FrameRecord {
     pub plain_len: u32,
     /// Its own length, bytes.
     pub packed_len: u32,
-    /// Over the three above and the zstd frame.
+    /// Over what it holds.
+    pub plain_hash: u64,
+    /// Over the four above and the zstd frame.
     pub hash: u64,
 }
 
@@ -76,26 +78,39 @@ impl StartRecord {
 
 impl FrameRecord {
     /// Length of the record, bytes.
-    pub const LEN: usize = HEAD_LEN + 24;
+    pub const LEN: usize = HEAD_LEN + 32;
 
-    /// The record of a zstd frame.
-    pub fn new(number: u64, plain_len: u32, packed: &[u8]) -> Self {
-        // A chunk's frame is never near 4 GiB; a record that says so wouldn't be read back.
+    /// The record of a zstd frame that holds `plain`.
+    pub fn new(number: u64, plain: &[u8], packed: &[u8]) -> Self {
+        // A chunk is never near 4 GiB; a record that says so wouldn't be read back.
+        let plain_len = u32::try_from(plain.len()).unwrap_or(u32::MAX);
         let packed_len = u32::try_from(packed.len()).unwrap_or(u32::MAX);
-        Self { number, plain_len, packed_len, hash: frame_hash(number, plain_len, packed) }
+        let record = Self { number, plain_len, packed_len, plain_hash: XxHash3_64::oneshot(plain), hash: 0 };
+        Self { hash: record.hash_with(packed), ..record }
     }
 
     /// Whether these are the bytes that it was made for.
     pub fn fits(&self, packed: &[u8]) -> bool {
-        *self == Self::new(self.number, self.plain_len, packed)
+        self.packed_len as usize == packed.len() && self.hash == self.hash_with(packed)
+    }
+
+    /// Whether this is what went in.
+    pub fn holds(&self, plain: &[u8]) -> bool {
+        self.plain_len as usize == plain.len() && self.plain_hash == XxHash3_64::oneshot(plain)
+    }
+
+    fn hash_with(&self, packed: &[u8]) -> u64 {
+        let lens = u64::from(self.plain_len) << 32 | u64::from(self.packed_len);
+        let fields = [self.number, lens, self.plain_hash].map(u64::to_le_bytes);
+        XxHash3_64::oneshot_with_seed(XxHash3_64::oneshot(fields.as_flattened()), packed)
     }
 
     /// The record's bytes.
     pub fn to_bytes(self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
-        let (number, plain_len) = (self.number.to_le_bytes(), self.plain_len.to_le_bytes());
-        let (packed_len, hash) = (self.packed_len.to_le_bytes(), self.hash.to_le_bytes());
-        fill(&mut bytes, FRAME, &[&number, &plain_len, &packed_len, &hash]);
+        let lens = [self.plain_len, self.packed_len].map(u32::to_le_bytes);
+        let hashes = [self.plain_hash, self.hash].map(u64::to_le_bytes);
+        fill(&mut bytes, FRAME, &[&self.number.to_le_bytes(), lens.as_flattened(), hashes.as_flattened()]);
         bytes
     }
 
@@ -106,6 +121,7 @@ impl FrameRecord {
             number: u64::from_le_bytes(fields.take()),
             plain_len: u32::from_le_bytes(fields.take()),
             packed_len: u32::from_le_bytes(fields.take()),
+            plain_hash: u64::from_le_bytes(fields.take()),
             hash: u64::from_le_bytes(fields.take()),
         })
     }
@@ -215,12 +231,6 @@ fn fill(bytes: &mut [u8], kind: u8, fields: &[&[u8]]) {
     }
 }
 
-fn frame_hash(number: u64, plain_len: u32, packed: &[u8]) -> u64 {
-    let lens = u64::from(plain_len) << 32 | (packed.len() as u64 & u64::from(u32::MAX));
-    let seed = XxHash3_64::oneshot([number, lens].map(u64::to_le_bytes).as_flattened());
-    XxHash3_64::oneshot_with_seed(seed, packed)
-}
-
 /// One of the sixteen that RFC 8878 leaves to applications; pzstd's is 0x184D2A50, the seekable format's 0x184D2A5E.
 const SKIPPABLE_MAGIC: u32 = 0x184D_2A57;
 /// Magic number, length of what follows, tag with version.
@@ -239,22 +249,24 @@ mod tests {
     fn records_come_back_as_they_were() {
         let start = StartRecord { chunk_len: 77 };
         assert_eq!(StartRecord::from_bytes(&start.to_bytes()).unwrap(), start);
-        let frame = FrameRecord::new(7, 1234, b"some frame");
+        let frame = FrameRecord::new(7, b"what it holds", b"some frame");
         assert_eq!(FrameRecord::from_bytes(&frame.to_bytes()), Some(frame));
         let mut totals = Totals::new(start);
         totals.add(&frame);
         let end = totals.end();
         assert_eq!(EndRecord::from_bytes(&end.to_bytes()), Some(end));
-        assert_eq!((end.frames, end.plain_len, end.packed_len), (1, 1234, 10));
+        assert_eq!((end.frames, end.plain_len, end.packed_len), (1, 13, 10));
     }
 
     #[test]
     fn a_hash_covers_bytes_number_and_lengths() {
-        let frame = FrameRecord::new(7, 1234, b"some frame");
+        let frame = FrameRecord::new(7, b"what it holds", b"some frame");
         assert!(frame.fits(b"some frame"));
         assert!(!frame.fits(b"same frame") && !frame.fits(b"some frame "));
         assert!(!FrameRecord { number: 8, ..frame }.fits(b"some frame"));
-        assert!(!FrameRecord { plain_len: 1233, ..frame }.fits(b"some frame"));
+        assert!(!FrameRecord { plain_len: 12, ..frame }.fits(b"some frame"));
+        assert!(!FrameRecord { plain_hash: 1, ..frame }.fits(b"some frame"));
+        assert!(frame.holds(b"what it holds") && !frame.holds(b"what it hold5") && !frame.holds(b"what"));
     }
 
     #[test]

@@ -39,19 +39,7 @@ pub(crate) struct Ended {
 impl ClientProcess {
     /// Starts `command` by the words `through`.
     pub(crate) fn start(through: &[OsString], command: &Command) -> anyhow::Result<Self> {
-        let name = command.get_program().to_string_lossy().rsplit('/').next().unwrap_or_default().to_owned();
-        let mut words = through.iter().map(OsString::as_os_str).chain([command.get_program()]);
-        let mut outer = Command::new(words.next().unwrap_or_default());
-        outer.args(words).args(command.get_args());
-        for (variable, value) in command.get_envs() {
-            match value {
-                Some(value) => outer.env(variable, value),
-                None => outer.env_remove(variable),
-            };
-        }
-        if let Some(folder) = command.get_current_dir() {
-            outer.current_dir(folder);
-        }
+        let (name, mut outer) = led_through(through, command);
         outer.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = outer.spawn().with_context(|| format!("cannot start {name}"))?;
         let (sender, lines) = channel();
@@ -126,6 +114,24 @@ impl Drop for ClientProcess {
         self.child.kill().ok();
         self.child.wait().ok();
     }
+}
+
+/// The name of the program, and its command led by the words `through` to where it is to run.
+pub(super) fn led_through(through: &[OsString], command: &Command) -> (String, Command) {
+    let name = command.get_program().to_string_lossy().rsplit('/').next().unwrap_or_default().to_owned();
+    let mut words = through.iter().map(OsString::as_os_str).chain([command.get_program()]);
+    let mut outer = Command::new(words.next().unwrap_or_default());
+    outer.args(words).args(command.get_args());
+    for (variable, value) in command.get_envs() {
+        match value {
+            Some(value) => outer.env(variable, value),
+            None => outer.env_remove(variable),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        outer.current_dir(folder);
+    }
+    (name, outer)
 }
 
 /// The lines that say why, which programs print to either output.

@@ -16,6 +16,7 @@ use anyhow::{Context, bail, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid};
 
+use super::client_process::led_through;
 use crate::client::Stop;
 use crate::cpu;
 
@@ -70,21 +71,9 @@ impl Pipeline {
         output: Stdio,
         folder: &Path,
     ) -> anyhow::Result<Running> {
-        let name = command.get_program().to_string_lossy().rsplit('/').next().unwrap_or_default().to_owned();
+        let (name, mut outer) = led_through(through, command);
         let errors = folder.join(format!("{}-{name}.err", self.stages.len()));
         let file = File::create(&errors).with_context(|| format!("cannot write {}", errors.display()))?;
-        let mut words = through.iter().map(OsString::as_os_str).chain([command.get_program()]);
-        let mut outer = Command::new(words.next().unwrap_or_default());
-        outer.args(words).args(command.get_args());
-        for (variable, value) in command.get_envs() {
-            match value {
-                Some(value) => outer.env(variable, value),
-                None => outer.env_remove(variable),
-            };
-        }
-        if let Some(folder) = command.get_current_dir() {
-            outer.current_dir(folder);
-        }
         let mut child = outer
             .stdin(input)
             .stdout(output)

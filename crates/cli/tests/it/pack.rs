@@ -145,6 +145,31 @@ fn tiny_and_empty_inputs_are_streams_too() {
 }
 
 #[test]
+fn memory_stays_within_what_is_promised_whatever_passes() {
+    let plain = pages(60_000_000);
+    let packed = run(&["pack", "-1", "-q"], &plain).stdout;
+    // All but the end, so that it is still there to be asked.
+    let begun = &packed[..packed.len() - 1];
+    for (args, input, rest) in [
+        (&["pack", "-q", "-1", "-T2"][..], &plain[..], &b""[..]),
+        (&["pack", "-q", "-T2"], &plain, b""),
+        (&["unpack", "-q", "-T2"], begun, &packed[packed.len() - 1..]),
+    ] {
+        let mut child = wirepress(args).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut to_child = child.stdin.take().unwrap();
+        to_child.write_all(input).unwrap();
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let peak_kib: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+        to_child.write_all(rest).unwrap();
+        drop(to_child);
+        assert!(child.wait().unwrap().success());
+        // 16 MiB and 12 MiB for each thread.
+        assert!(peak_kib <= (16 + 2 * 12) << 10, "{args:?}: {peak_kib} KiB");
+    }
+}
+
+#[test]
 fn who_stops_reading_ends_it() {
     let mut child = wirepress(&["pack", "-1"])
         .stdin(Stdio::piped())

@@ -176,7 +176,7 @@ fn a_source_that_writes_nothing_is_ended_when_the_other_end_fails() {
 
 #[test]
 fn a_signal_ends_the_command_at_either_end_and_what_it_has_started() {
-    for signal in [Signal::TERM, Signal::INT] {
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let lab = Lab::new();
         let slow = [&KEY[..], &["--rate-limit", "200K"]].concat();
         // A command that starts another one and writes nothing; beside it, one that reads for ever.

@@ -4,7 +4,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -24,20 +24,24 @@ pub(super) type Connection = Box<dyn Duplex>;
 /// The connecting side's TLS, and the name that it looks for.
 pub(super) type Connector = Option<(Arc<ClientConfig>, ServerName<'static>)>;
 
-/// Connects, and proves both ends to each other.
-pub(super) async fn dial(to: &str, connector: &Connector) -> io::Result<Connection> {
+/// Connects, and proves both ends to each other; and about how long a round trip takes.
+pub(super) async fn dial(to: &str, connector: &Connector) -> io::Result<(Connection, Duration)> {
     let dialled = async {
+        let began = Instant::now();
         let stream = TcpStream::connect(to).await?;
+        let round_trip = began.elapsed();
         stream.set_nodelay(true)?;
         // Where the kernel has none or doesn't permit it, its own choice stays.
-        let _is_set = SockRef::from(&stream).set_tcp_congestion(CONGESTION_CONTROL);
-        match connector {
-            None => Ok(Box::new(stream) as Connection),
+        let socket = SockRef::from(&stream);
+        let _is_set = socket.set_tcp_congestion(CONGESTION_CONTROL);
+        let _is_set = socket.set_tcp_notsent_lowat(UNSENT_LEN);
+        let connection: Connection = match connector {
+            None => Box::new(stream),
             Some((config, name)) => {
-                let stream = TlsConnector::from(Arc::clone(config)).connect(name.clone(), stream).await?;
-                Ok(Box::new(stream) as Connection)
+                Box::new(TlsConnector::from(Arc::clone(config)).connect(name.clone(), stream).await?)
             }
-        }
+        };
+        Ok((connection, round_trip))
     };
     timeout(HANDSHAKE, dialled).await?
 }
@@ -61,5 +65,8 @@ pub(super) async fn accept(
 
 /// On a long line cubic needs minutes to get back what one lost packet took; this one measures the rate instead.
 const CONGESTION_CONTROL: &[u8] = b"bbr";
+/// The kernel takes no more in advance than this, bytes, beside what is on the line: a queue there would hide from the
+/// packer how fast the line is, and hold a piece back that another connection could carry sooner.
+const UNSENT_LEN: u32 = 256 << 10;
 /// Enough for a few lost packets on a long line.
 const HANDSHAKE: Duration = Duration::from_secs(10);

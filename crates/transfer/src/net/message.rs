@@ -14,8 +14,10 @@
 //! Not here: when which is said (`send`, `receive`).
 
 use std::io;
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
 
 /// One message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,24 +41,64 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// Reads the next one.
+    /// Reads the next one, of at most `len_max` bytes, while no more than `silence` passes without a byte.
     ///
-    /// Errors: what is no message, or is longer than a piece can be, is `InvalidData`.
-    pub(super) async fn read(input: &mut (impl AsyncRead + Unpin)) -> io::Result<Self> {
+    /// However long a piece takes on a slow line, the connection isn't silent. Errors: what is no message, or is longer than
+    /// it can be, is `InvalidData`.
+    pub(super) async fn read(
+        input: &mut (impl AsyncRead + Unpin),
+        len_max: usize,
+        silence: Duration,
+    ) -> io::Result<Self> {
         let mut head = [0; HEAD_LEN];
-        input.read_exact(&mut head).await?;
+        fill(input, &mut head, silence).await?;
         let [letter, rest @ ..] = head;
         let (number, len) = rest.split_first_chunk::<8>().ok_or(io::ErrorKind::InvalidData)?;
         let len = len.first_chunk().map_or(0, |len| u32::from_le_bytes(*len)) as usize;
         let kind = KINDS.iter().find(|(_, it)| *it == letter).ok_or(io::ErrorKind::InvalidData)?.0;
-        let len_max = if matches!(kind, Kind::Piece | Kind::Last) { PIECE_LEN_MAX } else { WORDS_LEN_MAX };
-        if len > len_max {
+        let kind_len_max = if kind.is_piece() { PIECE_LEN_MAX } else { WORDS_LEN_MAX };
+        if len > kind_len_max.min(len_max) {
             return Err(io::ErrorKind::InvalidData.into());
         }
         let mut bytes = vec![0; len];
-        input.read_exact(&mut bytes).await?;
+        fill(input, &mut bytes, silence).await?;
         Ok(Self { kind, number: u64::from_le_bytes(*number), bytes })
     }
+}
+
+impl Kind {
+    pub(super) const fn is_piece(self) -> bool {
+        matches!(self, Self::Piece | Self::Last)
+    }
+}
+
+/// Reads until it is full; each part has to come in time.
+async fn fill(
+    input: &mut (impl AsyncRead + Unpin),
+    mut room: &mut [u8],
+    silence: Duration,
+) -> io::Result<()> {
+    while !room.is_empty() {
+        let len = timeout(silence, input.read(room)).await??;
+        if len == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        room = room.get_mut(len..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// The message as it goes out: in one piece, so that its head is no packet of its own.
+pub(super) fn to_bytes(kind: Kind, number: u64, bytes: &[u8]) -> Vec<u8> {
+    let letter = KINDS.iter().find(|(it, _)| *it == kind).map_or(0, |(_, letter)| *letter);
+    // Whoever reads it refuses far shorter ones.
+    let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    let mut message = Vec::with_capacity(HEAD_LEN + bytes.len());
+    message.push(letter);
+    message.extend_from_slice(&number.to_le_bytes());
+    message.extend_from_slice(&len.to_le_bytes());
+    message.extend_from_slice(bytes);
+    message
 }
 
 /// Writes one message and flushes it.
@@ -66,15 +108,7 @@ pub(super) async fn write(
     number: u64,
     bytes: &[u8],
 ) -> io::Result<()> {
-    let letter = KINDS.iter().find(|(it, _)| *it == kind).map_or(0, |(_, letter)| *letter);
-    let len = u32::try_from(bytes.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
-    let mut head = [0; HEAD_LEN];
-    let fields = [letter].into_iter().chain(number.to_le_bytes()).chain(len.to_le_bytes());
-    for (to, from) in head.iter_mut().zip(fields) {
-        *to = from;
-    }
-    output.write_all(&head).await?;
-    output.write_all(bytes).await?;
+    output.write_all(&to_bytes(kind, number, bytes)).await?;
     output.flush().await
 }
 
@@ -100,7 +134,9 @@ mod tests {
 
     #[test]
     fn messages_come_back_and_others_are_refused() {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let silence = Duration::from_secs(10);
+        let read = async |input: &mut &[u8]| Message::read(input, PIECE_LEN_MAX, silence).await;
         runtime.block_on(async {
             let mut bytes = Vec::new();
             for (kind, _) in KINDS {
@@ -108,15 +144,17 @@ mod tests {
             }
             let mut input = &bytes[..];
             for (kind, _) in KINDS {
-                let message = Message::read(&mut input).await.unwrap();
+                let message = read(&mut input).await.unwrap();
                 assert_eq!((message.kind, message.number, &message.bytes[..]), (kind, 77, &b"words"[..]));
             }
-            let end = Message::read(&mut input).await.unwrap_err();
+            let end = read(&mut input).await.unwrap_err();
             assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
             bytes[0] = b'x';
-            assert_eq!(Message::read(&mut &bytes[..]).await.unwrap_err().kind(), io::ErrorKind::InvalidData);
+            assert_eq!(read(&mut &bytes[..]).await.unwrap_err().kind(), io::ErrorKind::InvalidData);
+            let short = Message::read(&mut &bytes[HEAD_LEN + 5..], 4, silence).await;
+            assert_eq!(short.unwrap_err().kind(), io::ErrorKind::InvalidData);
             let long = [&b"P\0\0\0\0\0\0\0\0"[..], &u32::MAX.to_le_bytes()].concat();
-            assert_eq!(Message::read(&mut &long[..]).await.unwrap_err().kind(), io::ErrorKind::InvalidData);
+            assert_eq!(read(&mut &long[..]).await.unwrap_err().kind(), io::ErrorKind::InvalidData);
         });
     }
 }

@@ -48,3 +48,6 @@ impl Default for Patience {
         }
     }
 }
+
+/// How often an end without other words says that it is there: often enough for whatever silence the other end permits.
+const ALIVE_PAUSE: Duration = Duration::from_millis(250);

@@ -17,10 +17,10 @@ use tokio::time::{interval, sleep, timeout};
 use tokio_rustls::rustls::ServerConfig;
 
 use super::connection::{Connection, accept};
-use super::message::{Kind, Message, write};
+use super::message::{Kind, Message, PIECE_LEN_MAX, WORDS_LEN_MAX, write};
 use super::reorder::{Reorder, Stream};
 use super::send::words_of;
-use super::{Patience, Security};
+use super::{ALIVE_PAUSE, Patience, Security};
 use crate::{Fault, Summary};
 
 /// From whom, and how.
@@ -39,6 +39,15 @@ pub struct Receiver {
     listener: TcpListener,
     acceptor: Option<Arc<ServerConfig>>,
     options: ReceiveOptions,
+}
+
+/// Says, however the network's thread ends, that no more will come from it: somebody may be waiting for that.
+struct Closing(Arc<Reorder>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.fail("this end's connections are closed");
+    }
 }
 
 /// How this end ended.
@@ -82,9 +91,13 @@ impl Receiver {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Fault::Thread)?;
         let listener = self.listener;
+        let closing = Closing(Arc::clone(&reorder));
         let network = std::thread::Builder::new()
             .name("network".to_owned())
-            .spawn(move || runtime.block_on(session.run(listener)))
+            .spawn(move || {
+                let _closing = closing;
+                runtime.block_on(session.run(listener))
+            })
             .map_err(Fault::Thread)?;
         let unpacked = unpack(Box::new(Stream::new(reorder)));
         outcome.send_replace(Some(match &unpacked {
@@ -122,7 +135,7 @@ impl Session {
         let mut ended = None;
         loop {
             tokio::select! {
-                accepted = listener.accept() => match accepted {
+                accepted = listener.accept(), if tasks.len() < CONNECTIONS_MAX => match accepted {
                     Ok((stream, _)) => {
                         let session = Arc::clone(&self);
                         tasks.spawn(async move { session.serve(stream).await });
@@ -132,7 +145,11 @@ impl Session {
                 },
                 _ = looks.tick() => (),
             }
-            while tasks.try_join_next().is_some() {}
+            while let Some(ended) = tasks.try_join_next() {
+                if ended.is_err() {
+                    return Err(io::Error::other(Fault::Panicked));
+                }
+            }
             let patience = self.options.patience;
             if self.live.load(Ordering::Relaxed) > 0 {
                 alive = Some(Instant::now());
@@ -158,8 +175,8 @@ impl Session {
     async fn serve(&self, stream: TcpStream) {
         // Whoever doesn't prove himself is no concern of ours.
         let Ok(mut connection) = accept(stream, &self.acceptor).await else { return };
-        let hello = timeout(self.options.patience.silence, Message::read(&mut connection)).await;
-        let Ok(Ok(Message { kind: Kind::Hello, bytes: id, .. })) = hello else { return };
+        let hello = Message::read(&mut connection, WORDS_LEN_MAX, self.options.patience.silence).await;
+        let Ok(Message { kind: Kind::Hello, bytes: id, .. }) = hello else { return };
         let is_ours =
             *self.sender.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| id.clone())
                 == id;
@@ -196,7 +213,7 @@ impl Session {
 
     async fn read(&self, input: &mut (impl AsyncRead + Unpin)) -> io::Result<()> {
         loop {
-            let message = timeout(self.options.patience.silence, Message::read(input)).await??;
+            let message = Message::read(input, PIECE_LEN_MAX, self.options.patience.silence).await?;
             match message.kind {
                 Kind::Piece | Kind::Last => {
                     let is_last = message.kind == Kind::Last;
@@ -218,7 +235,6 @@ impl Session {
     async fn write(&self, mut output: impl AsyncWrite + Unpin) -> io::Result<()> {
         let mut delivered = self.reorder.delivered();
         let mut outcome = self.outcome.clone();
-        let pause = self.options.patience.silence / 4;
         loop {
             let now = outcome.borrow_and_update().clone();
             match now {
@@ -234,12 +250,14 @@ impl Session {
                     let upto = *delivered.borrow_and_update();
                     write(&mut output, Kind::Delivered, upto, &[]).await?;
                 }
-                () = sleep(pause) => write(&mut output, Kind::Alive, 0, &[]).await?,
+                () = sleep(ALIVE_PAUSE) => write(&mut output, Kind::Alive, 0, &[]).await?,
             }
         }
     }
 }
 
+/// Of anybody, before they have proved who they are; a sender has at most 64.
+const CONNECTIONS_MAX: usize = 256;
 /// How often it is looked whether anybody is there.
 const LOOK: Duration = Duration::from_millis(200);
 /// How long the last word may take.

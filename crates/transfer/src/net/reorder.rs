@@ -42,9 +42,9 @@ impl Reorder {
         if number < state.due || state.pieces.contains_key(&number) {
             return true;
         }
-        let is_within = number == state.due || state.held_len + bytes.len() <= self.len_max;
+        let is_within = number == state.due || state.held_len + held_len(&bytes) <= self.len_max;
         if is_within {
-            state.held_len += bytes.len();
+            state.held_len += held_len(&bytes);
             state.pieces.insert(number, bytes);
         }
         drop(state);
@@ -69,7 +69,7 @@ impl Reorder {
         loop {
             let due = state.due;
             if let Some(bytes) = state.pieces.remove(&due) {
-                state.held_len -= bytes.len();
+                state.held_len -= held_len(&bytes);
                 state.due += 1;
                 drop(state);
                 self.delivered.send_replace(due + 1);
@@ -89,6 +89,14 @@ impl Reorder {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// What a piece takes, bytes: pieces without any could be many.
+const fn held_len(bytes: &[u8]) -> usize {
+    bytes.len() + PLACE_LEN
+}
+
+/// Of a map's entry, about.
+const PLACE_LEN: usize = 64;
 
 /// The stream that the pieces make.
 pub(super) struct Stream {
@@ -123,7 +131,7 @@ mod tests {
 
     #[test]
     fn pieces_are_read_in_order_once_and_up_to_the_last() {
-        let reorder = Arc::new(Reorder::new(100));
+        let reorder = Arc::new(Reorder::new(1000));
         for (number, piece) in [(2, "c"), (0, "a"), (0, "a"), (1, "b"), (2, "c")] {
             assert!(reorder.insert(number, piece.into(), number == 2));
         }
@@ -136,9 +144,9 @@ mod tests {
 
     #[test]
     fn a_missing_piece_is_an_error_and_no_end() {
-        let reorder = Arc::new(Reorder::new(3));
+        let reorder = Arc::new(Reorder::new(200));
         assert!(reorder.insert(0, "a".into(), false) && reorder.insert(2, "cc".into(), true));
-        assert!(!reorder.insert(3, "too much".into(), false));
+        assert!(!reorder.insert(3, vec![0; 200], false));
         reorder.fail("the sender is gone");
         let mut text = String::new();
         let error = Stream::new(reorder).read_to_string(&mut text).unwrap_err();

@@ -1,8 +1,9 @@
 //! Who may speak with whom: by a shared key, by certificates, or, if asked for, by anybody in clear.
 //!
-//! A shared key becomes an Ed25519 key pair on both sides; each shows a certificate of it in TLS 1.3 and wants the other's
-//! to hold the same public key. So both have proved that they know the key, and the session's keys are new each time. Who
-//! talks to a receiver sees its public key and can try out short keys at leisure, so a key has to be long and random.
+//! A shared key becomes an Ed25519 key pair on both sides; each shows a certificate that signs itself with it in TLS 1.3,
+//! and wants the other's to be signed by the same pair. So both have proved that they know the key, and the session's keys
+//! are new each time. Who talks to a receiver sees its public key and can try out short keys at leisure, so a key has to be
+//! long and random.
 //!
 //! Not here: what is sent then (`message`).
 
@@ -10,14 +11,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use aws_lc_rs::hkdf;
+use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, aws_lc_rs::default_provider, verify_tls13_signature};
+use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::server::ParsedCertificate;
-use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::WebPkiClientVerifier;
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, ServerConfig,
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig,
     SignatureScheme,
 };
 use tokio_rustls::rustls;
@@ -69,37 +70,45 @@ impl std::fmt::Debug for SharedKey {
     }
 }
 
-/// A certificate with its key, and what the other's is held to.
+/// A certificate with its key, and who signs the other end's.
 struct Identity {
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
-    peer: Arc<Peer>,
+    roots: Arc<RootCertStore>,
+    /// Of the receiver; without it any will do.
+    name: Option<String>,
 }
 
 impl Security {
     /// For the side that connects, and the name that it looks for.
     pub(super) fn connector(&self) -> Result<Option<(Arc<ClientConfig>, ServerName<'static>)>, Fault> {
-        let Some(Identity { chain, key, peer }) = self.identity()? else { return Ok(None) };
-        let name = peer.name.clone().unwrap_or_else(|| ANY_NAME.to_owned());
-        let name = ServerName::try_from(name)
-            .map_err(|_| Fault::Certificate { words: "the name is no host name".to_owned() })?;
-        let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+        let Some(Identity { chain, key, roots, name }) = self.identity()? else { return Ok(None) };
+        let provider = Arc::new(default_provider());
+        let verifier = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider));
+        let verifier = verifier.build().map_err(unusable)?;
+        let builder = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])
-            .map_err(unusable)?
-            .dangerous()
-            .with_custom_certificate_verifier(peer)
-            .with_client_auth_cert(chain, key)
             .map_err(unusable)?;
+        let builder = if name.is_some() {
+            builder.with_webpki_verifier(verifier)
+        } else {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyName(verifier)))
+        };
+        let config = builder.with_client_auth_cert(chain, key).map_err(unusable)?;
+        let name = ServerName::try_from(name.unwrap_or_else(|| ANY_NAME.to_owned()))
+            .map_err(|_| Fault::Certificate { words: "the name is no host name".to_owned() })?;
         Ok(Some((Arc::new(config), name)))
     }
 
     /// For the side that listens.
     pub(super) fn acceptor(&self) -> Result<Option<Arc<ServerConfig>>, Fault> {
-        let Some(Identity { chain, key, peer }) = self.identity()? else { return Ok(None) };
-        let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        let Some(Identity { chain, key, roots, .. }) = self.identity()? else { return Ok(None) };
+        let provider = Arc::new(default_provider());
+        let verifier = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(&provider));
+        let config = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(unusable)?
-            .with_client_cert_verifier(peer)
+            .with_client_cert_verifier(verifier.build().map_err(unusable)?)
             .with_single_cert(chain, key)
             .map_err(unusable)?;
         Ok(Some(Arc::new(config)))
@@ -131,13 +140,9 @@ fn of_shared_key(SharedKey(key): &SharedKey) -> Result<Identity, Fault> {
     let pair = rcgen::KeyPair::try_from(document.as_ref()).map_err(|_| failed())?;
     let params = rcgen::CertificateParams::new([ANY_NAME.to_owned()]).map_err(|_| failed())?;
     let cert = params.self_signed(&pair).map_err(|_| failed())?.der().clone();
-    let wanted = ParsedCertificate::try_from(&cert).map_err(unusable)?.subject_public_key_info();
-    let check = Check::PublicKey(wanted.as_ref().to_vec());
-    Ok(Identity {
-        chain: vec![cert],
-        key,
-        peer: Arc::new(Peer { check, name: None, provider: default_provider() }),
-    })
+    let mut roots = RootCertStore::empty();
+    roots.add(cert.clone()).map_err(unusable)?;
+    Ok(Identity { chain: vec![cert], key, roots: Arc::new(roots), name: None })
 }
 
 fn of_files(files: &Certificates) -> Result<Identity, Fault> {
@@ -155,67 +160,23 @@ fn of_files(files: &Certificates) -> Result<Identity, Fault> {
         }
     };
     let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| unreadable(&files.key, error))?;
-    let mut roots = rustls::RootCertStore::empty();
+    let mut roots = RootCertStore::empty();
     for cert in certificates(&files.ca)? {
         roots.add(cert).map_err(unusable)?;
     }
-    let (roots, provider) = (Arc::new(roots), Arc::new(default_provider()));
-    let builder = rustls::client::WebPkiServerVerifier::builder_with_provider(
-        Arc::clone(&roots),
-        Arc::clone(&provider),
-    );
-    let server = builder.build().map_err(|error| Fault::Certificate { words: error.to_string() })?;
-    let builder = rustls::server::WebPkiClientVerifier::builder_with_provider(roots, provider);
-    let client = builder.build().map_err(|error| Fault::Certificate { words: error.to_string() })?;
-    let peer = Peer {
-        check: Check::Authority { server, client },
-        name: files.name.clone(),
-        provider: default_provider(),
-    };
-    Ok(Identity { chain: certificates(&files.cert)?, key, peer: Arc::new(peer) })
+    let name = files.name.clone();
+    Ok(Identity { chain: certificates(&files.cert)?, key, roots: Arc::new(roots), name })
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
-fn unusable(error: Error) -> Fault {
+fn unusable(error: impl std::fmt::Display) -> Fault {
     Fault::Certificate { words: error.to_string() }
 }
 
-/// What the other end's certificate is held to.
+/// Wants a certificate that is signed as it should be, whatever name it has.
 #[derive(Debug)]
-struct Peer {
-    check: Check,
-    name: Option<String>,
-    provider: CryptoProvider,
-}
+struct AnyName(Arc<WebPkiServerVerifier>);
 
-#[derive(Debug)]
-enum Check {
-    PublicKey(Vec<u8>),
-    Authority { server: Arc<rustls::client::WebPkiServerVerifier>, client: Arc<dyn ClientCertVerifier> },
-}
-
-impl Peer {
-    fn has_key(wanted: &[u8], cert: &CertificateDer<'_>) -> Result<(), Error> {
-        let found = ParsedCertificate::try_from(cert)?.subject_public_key_info();
-        let is_same = aws_lc_rs::constant_time::verify_slices_are_equal(found.as_ref(), wanted).is_ok();
-        if is_same { Ok(()) } else { Err(Error::InvalidCertificate(CertificateError::UnknownIssuer)) }
-    }
-
-    fn is_signed(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, cert, signature, &self.provider.signature_verification_algorithms)
-    }
-
-    fn schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
-}
-
-impl ServerCertVerifier for Peer {
+impl ServerCertVerifier for AnyName {
     fn verify_server_cert(
         &self,
         cert: &CertificateDer<'_>,
@@ -224,29 +185,22 @@ impl ServerCertVerifier for Peer {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match &self.check {
-            Check::PublicKey(wanted) => {
-                Self::has_key(wanted, cert)?;
-                Ok(ServerCertVerified::assertion())
-            }
-            Check::Authority { server, .. } => {
-                match server.verify_server_cert(cert, chain, name, ocsp, now) {
-                    Err(Error::InvalidCertificate(
-                        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-                    )) if self.name.is_none() => Ok(ServerCertVerified::assertion()),
-                    verified => verified,
-                }
-            }
+        match self.0.verify_server_cert(cert, chain, name, ocsp, now) {
+            // The name is looked at last, when the chain has been found good.
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            verified => verified,
         }
     }
 
     fn verify_tls12_signature(
         &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        Err(Error::PeerIncompatible(rustls::PeerIncompatible::ServerDoesNotSupportTls12Or13))
+        self.0.verify_tls12_signature(message, cert, signature)
     }
 
     fn verify_tls13_signature(
@@ -255,54 +209,11 @@ impl ServerCertVerifier for Peer {
         cert: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.is_signed(message, cert, signature)
+        self.0.verify_tls13_signature(message, cert, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.schemes()
-    }
-}
-
-impl ClientCertVerifier for Peer {
-    fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        &[]
-    }
-
-    fn verify_client_cert(
-        &self,
-        cert: &CertificateDer<'_>,
-        chain: &[CertificateDer<'_>],
-        now: UnixTime,
-    ) -> Result<ClientCertVerified, Error> {
-        match &self.check {
-            Check::PublicKey(wanted) => {
-                Self::has_key(wanted, cert)?;
-                Ok(ClientCertVerified::assertion())
-            }
-            Check::Authority { client, .. } => client.verify_client_cert(cert, chain, now),
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(Error::PeerIncompatible(rustls::PeerIncompatible::ServerDoesNotSupportTls12Or13))
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.is_signed(message, cert, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.schemes()
+        self.0.supported_verify_schemes()
     }
 }
 

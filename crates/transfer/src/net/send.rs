@@ -10,15 +10,15 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::io::{AsyncRead, AsyncWrite, split};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, split};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, sleep_until, timeout};
 
 use super::connection::{Connection, Connector, dial};
-use super::message::{Kind, Message, write};
+use super::message::{Kind, Message, WORDS_LEN_MAX, write};
 use super::window::{Ended, Window};
-use super::{Patience, Security};
+use super::{ALIVE_PAUSE, Patience, Security};
 use crate::{Fault, Piece, Summary};
 
 /// Where to, and how.
@@ -56,6 +56,7 @@ pub fn send(
         id: stream_id(),
         began: Instant::now(),
         alive: Mutex::default(),
+        lanes: watch::Sender::new(options.connections.unwrap_or(FIRST_LANES)),
         carriers: AtomicU64::new(0),
         paid_until: Mutex::new(Instant::now()),
     });
@@ -99,7 +100,7 @@ pub(super) fn words_of(fault: &Fault) -> String {
         words += &format!(": {error}");
         cause = error.source();
     }
-    words.chars().take(super::message::WORDS_LEN_MAX / 4).collect()
+    words.chars().take(WORDS_LEN_MAX / 4).collect()
 }
 
 /// What all lanes share.
@@ -109,8 +110,10 @@ struct Sender {
     window: Arc<Window>,
     id: [u8; 16],
     began: Instant,
-    /// When a connection was last known to work.
+    /// When a connection last got something done.
     alive: Mutex<Option<Instant>>,
+    /// How many lanes may connect.
+    lanes: watch::Sender<usize>,
     /// Numbers of connections.
     carriers: AtomicU64,
     /// For the rate limit: when the next byte may go.
@@ -119,22 +122,27 @@ struct Sender {
 
 async fn run(sender: Arc<Sender>) {
     let lanes = sender.options.connections.unwrap_or(LANES_MAX).max(1);
-    let (allow, allowed) = watch::channel(sender.options.connections.unwrap_or(FIRST_LANES));
     let mut tasks = JoinSet::new();
     for lane in 0..lanes {
-        let (sender, allowed) = (Arc::clone(&sender), allowed.clone());
-        tasks.spawn(async move { sender.lane(lane, allowed).await });
+        let sender = Arc::clone(&sender);
+        tasks.spawn(async move { sender.lane(lane).await });
     }
     if sender.options.connections.is_none() {
         let sender = Arc::clone(&sender);
-        tasks.spawn(async move { sender.add_lanes(&allow).await });
+        tasks.spawn(async move { sender.add_lanes().await });
     }
-    while tasks.join_next().await.is_some() {}
+    while let Some(ended) = tasks.join_next().await {
+        if ended.is_err() {
+            // What it carried would be waited for in vain.
+            sender.window.end(Ended::Own(words_of(&Fault::Panicked)));
+        }
+    }
 }
 
 impl Sender {
     /// Connects, carries pieces, and again, until the transfer has ended.
-    async fn lane(&self, number: usize, mut allowed: watch::Receiver<usize>) {
+    async fn lane(&self, number: usize) {
+        let mut allowed = self.lanes.subscribe();
         while *allowed.borrow_and_update() <= number {
             let news = self.window.news.notified();
             if self.window.ended().is_some() {
@@ -148,8 +156,11 @@ impl Sender {
         let mut refused_since = None;
         while self.window.ended().is_none() {
             let attempt = async {
-                let connection = dial(&self.options.to, &self.connector).await?;
+                let (connection, round_trip) = dial(&self.options.to, &self.connector).await?;
                 refused_since = None;
+                if self.options.connections.is_none() && round_trip > LONG {
+                    self.lanes.send_replace(LANES_MAX);
+                }
                 let carrier = self.carriers.fetch_add(1, Ordering::Relaxed);
                 let carried = self.carry(connection, carrier).await;
                 self.window.give_back(carrier);
@@ -190,8 +201,10 @@ impl Sender {
         if since.elapsed() > permitted {
             let words = format!("no connection to {to} for {} s: {error}", permitted.as_secs());
             self.window.end(Ended::Own(words));
-        } else if error.kind() == io::ErrorKind::InvalidData || error.kind() == io::ErrorKind::InvalidInput {
-            // TLS has refused one of the ends, or it is no receiver: waiting changes nothing.
+        } else if alive.is_none()
+            && matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput)
+        {
+            // TLS has refused one of the ends, or it is no receiver: waiting changes nothing. Later it is damage on the way.
             self.window.end(Ended::Own(format!("{to} is not the receiver that was expected: {error}")));
         } else if error.kind() == io::ErrorKind::ConnectionRefused && alive.is_some() {
             // The host is there and nobody listens: the receiver has died.
@@ -204,13 +217,11 @@ impl Sender {
     /// Carries pieces over one connection until the transfer ends or the connection breaks.
     async fn carry(&self, mut connection: Connection, carrier: u64) -> io::Result<()> {
         let silence = self.options.patience.silence;
-        let greeting = async {
-            write(&mut connection, Kind::Hello, 0, &self.id).await?;
-            Message::read(&mut connection).await
-        };
-        let welcome = timeout(silence, greeting).await??;
+        timeout(silence, write(&mut connection, Kind::Hello, 0, &self.id)).await??;
+        let welcome = Message::read(&mut connection, WORDS_LEN_MAX, silence).await?;
         match welcome.kind {
-            Kind::Welcome => self.window.delivered(welcome.number),
+            Kind::Welcome if self.window.delivered(welcome.number) || !self.was_alive() => self.is_alive(),
+            Kind::Welcome => (),
             Kind::Done => {
                 self.window.end(Ended::Done);
                 return Ok(());
@@ -221,7 +232,6 @@ impl Sender {
             }
             _ => return Err(io::ErrorKind::InvalidData.into()),
         }
-        self.is_alive();
         let (input, output) = split(connection);
         let reading = pin!(self.read(input));
         let writing = pin!(self.write(output, carrier));
@@ -232,12 +242,14 @@ impl Sender {
     }
 
     async fn read(&self, mut input: impl AsyncRead + Unpin) -> io::Result<()> {
+        let began = Instant::now();
         loop {
-            let message = timeout(self.options.patience.silence, Message::read(&mut input)).await??;
-            self.is_alive();
+            let message = Message::read(&mut input, WORDS_LEN_MAX, self.options.patience.silence).await?;
             match message.kind {
-                Kind::Delivered => self.window.delivered(message.number),
-                Kind::Alive => (),
+                Kind::Delivered if self.window.delivered(message.number) => self.is_alive(),
+                // One that breaks again and again before a piece is through gets nothing done.
+                Kind::Alive if began.elapsed() > STEADY => self.is_alive(),
+                Kind::Delivered | Kind::Alive => (),
                 Kind::Done => {
                     self.window.end(Ended::Done);
                     return Ok(());
@@ -252,23 +264,26 @@ impl Sender {
     }
 
     async fn write(&self, mut output: impl AsyncWrite + Unpin, carrier: u64) -> io::Result<()> {
-        let pause = self.options.patience.silence / 4;
         loop {
             let mut news = pin!(self.window.news.notified());
             news.as_mut().enable();
             match self.window.ended() {
                 Some(Ended::Own(words)) => {
                     let told = write(&mut output, Kind::Failed, 0, words.as_bytes());
-                    return timeout(pause, told).await?;
+                    return timeout(self.options.patience.silence / 4, told).await?;
                 }
                 Some(_) => return Ok(()),
                 None => (),
             }
-            if let Some(piece) = self.window.take(carrier) {
-                self.pay(piece.bytes.len()).await;
-                let kind = if piece.is_last { Kind::Last } else { Kind::Piece };
-                write(&mut output, kind, piece.number, &piece.bytes).await?;
-            } else if timeout(pause, news).await.is_err() {
+            if let Some(message) = self.window.take(carrier) {
+                // In parts, so that a low rate is neither a burst nor a silence.
+                let part_len = self.options.rate_limit.map_or(message.len(), part_len);
+                for part in message.chunks(part_len) {
+                    self.pay(part.len()).await;
+                    output.write_all(part).await?;
+                    output.flush().await?;
+                }
+            } else if timeout(ALIVE_PAUSE, news).await.is_err() {
                 write(&mut output, Kind::Alive, 0, &[]).await?;
             }
         }
@@ -292,22 +307,31 @@ impl Sender {
         *self.alive.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
+    fn was_alive(&self) -> bool {
+        self.alive.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     /// Adds a lane as long as the last one made it faster and the lanes are what everything waits for.
-    async fn add_lanes(&self, allow: &watch::Sender<usize>) {
+    async fn add_lanes(&self) {
         let (mut sent_before, mut best) = (0, 0);
         loop {
             if timeout(LOOK, self.ended(|_| true)).await.is_ok() {
                 return;
             }
-            let (sent_len, is_full) = self.window.progress();
-            let (rate, lanes) = (sent_len - sent_before, *allow.borrow());
+            let (sent_len, is_waiting) = self.window.progress();
+            let (rate, lanes) = (sent_len - sent_before, *self.lanes.borrow());
             sent_before = sent_len;
-            if is_full && lanes < LANES_MAX && rate > best + best / LEAST_GAIN {
+            if is_waiting && lanes < LANES_MAX && rate > best + best / LEAST_GAIN {
                 best = rate;
-                allow.send_replace(lanes + 1);
+                self.lanes.send_replace(lanes + 1);
             }
         }
     }
+}
+
+/// What goes out at once at a rate, bytes: a 16th of a second's.
+fn part_len(rate_limit: u64) -> usize {
+    usize::try_from(rate_limit / 16).unwrap_or(usize::MAX).clamp(PART_LEN_MIN, PART_LEN_MAX)
 }
 
 /// Tells one sender's connections from another's.
@@ -322,11 +346,20 @@ fn stream_id() -> [u8; 16] {
 const FIRST_LANES: usize = 2;
 /// More only share the same bottleneck, and its losses.
 const LANES_MAX: usize = 4;
+/// From this round trip on all of them connect at once: each begins slowly, and what a socket may hold is less than what is
+/// on the line.
+const LONG: Duration = Duration::from_millis(5);
 /// A lane must bring a quarter: less is noise.
 const LEAST_GAIN: u64 = 4;
 /// How often that is looked at.
 const LOOK: Duration = Duration::from_secs(1);
+/// A connection of that age works, if nothing has to be said over it.
+const STEADY: Duration = Duration::from_secs(5);
 /// Between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(250);
 /// How long a host that was there may refuse: long enough for a firewall that is reloaded.
 const REFUSED: Duration = Duration::from_secs(3);
+/// A packet of the line.
+const PART_LEN_MIN: usize = 1 << 10;
+/// More at once is a burst.
+const PART_LEN_MAX: usize = 64 << 10;

@@ -1,7 +1,7 @@
 //! The sender's pieces until they are delivered: what is unsent, what is under way, what may be forgotten.
 //!
 //! Invariants: pieces are sent in the order of their numbers, but those of a broken connection go first; no more than the
-//! limit is held, or one piece.
+//! limit is held, or one piece; and little is unsent, so that the packer feels how fast the line is.
 //!
 //! Not here: connections (`send`).
 
@@ -10,15 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use super::message::{self, Kind};
 use crate::Fault;
-
-/// A piece as it goes out.
-#[derive(Debug, Clone)]
-pub(super) struct Outgoing {
-    pub(super) number: u64,
-    pub(super) bytes: Arc<Vec<u8>>,
-    pub(super) is_last: bool,
-}
 
 /// How a transfer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,13 +39,16 @@ struct State {
     pieces: BTreeMap<u64, Held>,
     next: u64,
     held_len: usize,
+    /// Of what is held, what no connection carries.
+    unsent_len: usize,
     sent_len: u64,
+    has_last: bool,
     ended: Option<Ended>,
 }
 
 struct Held {
-    bytes: Arc<Vec<u8>>,
-    is_last: bool,
+    /// The piece as a message.
+    message: Arc<Vec<u8>>,
     /// The connection that carries it.
     carrier: Option<u64>,
 }
@@ -67,7 +63,10 @@ impl Window {
     /// Errors: the transfer has ended meanwhile.
     pub(super) fn push(&self, bytes: &[u8], is_last: bool) -> Result<(), Fault> {
         let mut state = self.lock();
-        while state.ended.is_none() && state.held_len > 0 && state.held_len + bytes.len() > self.len_max {
+        while state.ended.is_none()
+            && state.held_len > 0
+            && (state.held_len + bytes.len() > self.len_max || state.unsent_len > UNSENT_LEN_MAX)
+        {
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if let Some(ended) = &state.ended {
@@ -75,47 +74,67 @@ impl Window {
         }
         let number = state.next;
         state.next += 1;
-        state.held_len += bytes.len();
-        state.pieces.insert(number, Held { bytes: Arc::new(bytes.to_vec()), is_last, carrier: None });
+        let kind = if is_last { Kind::Last } else { Kind::Piece };
+        let message = Arc::new(message::to_bytes(kind, number, bytes));
+        state.has_last |= is_last;
+        state.held_len += message.len();
+        state.unsent_len += message.len();
+        state.pieces.insert(number, Held { message, carrier: None });
         drop(state);
         self.news.notify_waiters();
         Ok(())
     }
 
-    /// The first piece that no connection carries; from now on this one does.
-    pub(super) fn take(&self, carrier: u64) -> Option<Outgoing> {
+    /// The message of the first piece that no connection carries; from now on this one does.
+    pub(super) fn take(&self, carrier: u64) -> Option<Arc<Vec<u8>>> {
         let mut state = self.lock();
-        let (&number, held) = state.pieces.iter_mut().find(|(_, held)| held.carrier.is_none())?;
+        let held = state.pieces.values_mut().find(|held| held.carrier.is_none())?;
         held.carrier = Some(carrier);
-        let piece = Outgoing { number, bytes: Arc::clone(&held.bytes), is_last: held.is_last };
-        state.sent_len += piece.bytes.len() as u64;
-        Some(piece)
+        let message = Arc::clone(&held.message);
+        state.unsent_len -= message.len();
+        state.sent_len += message.len() as u64;
+        drop(state);
+        self.room.notify_all();
+        Some(message)
     }
 
-    /// All before this number arrived.
-    pub(super) fn delivered(&self, upto: u64) {
+    /// All before this number arrived; whether any of them were not known to have.
+    pub(super) fn delivered(&self, upto: u64) -> bool {
         let mut state = self.lock();
         let upto = upto.min(state.next);
         let rest = state.pieces.split_off(&upto);
         let gone = std::mem::replace(&mut state.pieces, rest);
-        state.held_len -= gone.values().map(|held| held.bytes.len()).sum::<usize>();
+        for held in gone.values() {
+            state.held_len -= held.message.len();
+            // Given back by one connection, and yet it had arrived.
+            state.unsent_len -= if held.carrier.is_none() { held.message.len() } else { 0 };
+        }
         drop(state);
         self.room.notify_all();
+        !gone.is_empty()
     }
 
     /// A connection is gone, and what it carried may be.
     pub(super) fn give_back(&self, carrier: u64) {
         let mut state = self.lock();
+        let mut len = 0;
         for held in state.pieces.values_mut().filter(|held| held.carrier == Some(carrier)) {
             held.carrier = None;
+            len += held.message.len();
         }
+        state.unsent_len += len;
         drop(state);
         self.news.notify_waiters();
     }
 
     /// Ends the transfer; the first word counts.
     pub(super) fn end(&self, ended: Ended) {
-        self.lock().ended.get_or_insert(ended);
+        let mut state = self.lock();
+        // Or whoever waits for the packer's last word would wait for a source that goes on.
+        let is_early = ended == Ended::Done && !state.has_last;
+        let ended = if is_early { Ended::Peer("it says done before the end".to_owned()) } else { ended };
+        state.ended.get_or_insert(ended);
+        drop(state);
         self.room.notify_all();
         self.news.notify_waiters();
     }
@@ -124,10 +143,10 @@ impl Window {
         self.lock().ended.clone()
     }
 
-    /// Bytes that connections took so far; and whether the packer waits for them.
+    /// Bytes that connections took so far; and whether more waits for them.
     pub(super) fn progress(&self) -> (u64, bool) {
         let state = self.lock();
-        (state.sent_len, state.held_len * 2 > self.len_max)
+        (state.sent_len, state.unsent_len > 0)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -138,16 +157,24 @@ impl Window {
 impl Ended {
     pub(super) fn to_fault(&self) -> Fault {
         match self {
-            Self::Done => Fault::PeerFailed { words: "it says done before the end".to_owned() },
+            Self::Done => Fault::PeerFailed { words: "it says done, and this end had not ended".to_owned() },
             Self::Peer(words) => Fault::PeerFailed { words: words.clone() },
             Self::Own(words) => Fault::ConnectionLost { words: words.clone() },
         }
     }
 }
 
+/// What waits for a connection, bytes: enough that none is ever without work.
+const UNSENT_LEN_MAX: usize = 1 << 20;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The number in a message.
+    fn number_of(message: &Arc<Vec<u8>>) -> u64 {
+        u64::from_le_bytes(message[1..9].try_into().unwrap())
+    }
 
     #[test]
     fn what_a_broken_connection_carried_goes_out_first_again() {
@@ -155,7 +182,7 @@ mod tests {
         for piece in [b"0", b"1", b"2", b"3"] {
             window.push(piece, false).unwrap();
         }
-        let numbers = |carrier| window.take(carrier).map(|piece| piece.number);
+        let numbers = |carrier| window.take(carrier).as_ref().map(number_of);
         assert_eq!([numbers(1), numbers(2), numbers(1)], [Some(0), Some(1), Some(2)]);
         window.delivered(1);
         window.give_back(1);
@@ -164,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_full_window_holds_the_packer_until_something_was_delivered_or_it_ended() {
-        let window = Arc::new(Window::new(10));
+        let window = Arc::new(Window::new(25));
         window.push(&[0; 8], false).unwrap();
         let pushing = Arc::clone(&window);
         let pusher = std::thread::spawn(move || (pushing.push(&[1; 8], false), pushing.push(&[2; 8], false)));
@@ -179,5 +206,30 @@ mod tests {
         let (first, second) = pusher.join().unwrap();
         assert!(first.is_ok());
         assert!(matches!(second, Err(Fault::PeerFailed { words }) if words == "no space"));
+    }
+
+    #[test]
+    fn the_packer_waits_for_connections_before_the_window_is_full() {
+        let window = Arc::new(Window::new(100 << 20));
+        window.push(&vec![0; UNSENT_LEN_MAX], false).unwrap();
+        let pushing = Arc::clone(&window);
+        let pusher = std::thread::spawn(move || pushing.push(b"next", false));
+        assert_eq!(window.take(1).as_ref().map(number_of), Some(0));
+        pusher.join().unwrap().unwrap();
+        assert_eq!(window.progress(), (UNSENT_LEN_MAX as u64 + 13, true));
+        window.give_back(1);
+        assert!(window.delivered(1) && !window.delivered(1));
+        assert_eq!(window.lock().unsent_len, 4 + 13);
+    }
+
+    #[test]
+    fn done_before_the_last_piece_is_a_fault_of_the_other_end() {
+        let window = Window::new(100);
+        window.end(Ended::Done);
+        assert!(matches!(window.ended(), Some(Ended::Peer(_))));
+        let window = Window::new(100);
+        window.push(b"last", true).unwrap();
+        window.end(Ended::Done);
+        assert_eq!(window.ended(), Some(Ended::Done));
     }
 }

@@ -25,6 +25,14 @@ type Received = (Vec<u8>, Result<Summary, Fault>);
 
 /// A receiver, its address, and what it will have received.
 fn receiving(security: Security, fail_after: Option<usize>) -> (String, std::thread::JoinHandle<Received>) {
+    receiving_with(security, patience(), fail_after)
+}
+
+fn receiving_with(
+    security: Security,
+    patience: Patience,
+    fail_after: Option<usize>,
+) -> (String, std::thread::JoinHandle<Received>) {
     struct Limited(Vec<u8>, Option<usize>);
     impl Write for Limited {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -37,7 +45,7 @@ fn receiving(security: Security, fail_after: Option<usize>) -> (String, std::thr
             Ok(())
         }
     }
-    let options = ReceiveOptions { security, patience: patience(), window_len: 40 << 20 };
+    let options = ReceiveOptions { security, patience, window_len: 40 << 20 };
     let receiver = Receiver::bind("127.0.0.1:0", options).unwrap();
     let address = receiver.address().unwrap().to_string();
     let thread = std::thread::spawn(move || {
@@ -49,15 +57,19 @@ fn receiving(security: Security, fail_after: Option<usize>) -> (String, std::thr
     (address, thread)
 }
 
-fn sending(to: &str, security: Security, input: impl Read + Send + 'static) -> Result<Summary, Fault> {
-    let options = SendOptions {
+fn options(to: &str, security: Security) -> SendOptions {
+    SendOptions {
         to: to.to_owned(),
         connections: Some(3),
         security,
         rate_limit: None,
         patience: patience(),
         window_len: 16 << 20,
-    };
+    }
+}
+
+fn sending(to: &str, security: Security, input: impl Read + Send + 'static) -> Result<Summary, Fault> {
+    let options = options(to, security);
     let pack = PackOptions { rule: Rule::Fixed(Setting::Level(1)), threads: threads(2) };
     send(&options, move |sink| pack_pieces(input, &pack, &Meter::default(), sink))
 }
@@ -153,6 +165,37 @@ fn connections_that_break_cost_nothing_but_time() {
     assert!(sent.is_ok() && received.is_ok(), "{sent:?} {received:?}");
     assert!(back == plain);
     assert!(*broken.lock().unwrap() >= 3);
+}
+
+#[test]
+fn a_piece_that_takes_longer_than_the_permitted_silence_is_no_silence() {
+    // The receiver alone would say something every five seconds.
+    let (to, receiver) = receiving(key("a"), None);
+    let options = SendOptions {
+        rate_limit: Some(150_000),
+        patience: Patience { silence: Duration::from_secs(1), ..patience() },
+        ..options(&to, key("a"))
+    };
+    let plain = pages(450_000);
+    let (input, pack) =
+        (Cursor::new(plain.clone()), PackOptions { rule: Rule::Fixed(Setting::Stored), threads: threads(1) });
+    let sent = send(&options, move |sink| pack_pieces(input, &pack, &Meter::default(), sink));
+    let (back, received) = receiver.join().unwrap();
+    assert!(sent.is_ok() && received.is_ok(), "{sent:?} {received:?}");
+    assert!(back == plain);
+}
+
+#[test]
+fn connections_that_break_before_a_piece_is_through_are_given_up() {
+    let short = Patience { start: Duration::from_secs(1), reconnect: Duration::from_secs(1), ..patience() };
+    let (to, receiver) = receiving_with(Security::Clear, short, None);
+    let (to, _) = breaking(to, vec![5000; 10_000]);
+    let options = SendOptions { patience: short, ..options(&to, Security::Clear) };
+    let pack = PackOptions { rule: Rule::Fixed(Setting::Stored), threads: threads(1) };
+    let input = Cursor::new(pages(450_000));
+    let fault = send(&options, move |sink| pack_pieces(input, &pack, &Meter::default(), sink)).unwrap_err();
+    assert!(matches!(fault, Fault::ConnectionLost { .. }), "{fault}");
+    assert!(receiver.join().unwrap().1.is_err());
 }
 
 #[test]
