@@ -30,7 +30,7 @@ impl Lab {
 
     /// A receiver and its address.
     fn receive(&self, args: &[&str], command: &str) -> (Child, String, BufReader<std::process::ChildStderr>) {
-        let mut receive = Command::new(env!("CARGO_BIN_EXE_wirepress"));
+        let mut receive = wirepress();
         receive.args(["receive", "--listen", "127.0.0.1:0", "--start-timeout", "20"]).args(args);
         receive.args(["--", "sh", "-c", command]).current_dir(self.0.path());
         let mut child = receive.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
@@ -45,7 +45,7 @@ impl Lab {
     }
 
     fn sender(&self, to: &str, args: &[&str], command: &str) -> Command {
-        let mut send = Command::new(env!("CARGO_BIN_EXE_wirepress"));
+        let mut send = wirepress();
         send.args(["send", "--to", to, "--start-timeout", "5"]).args(args);
         send.args(["--", "sh", "-c", command]).current_dir(self.0.path());
         send
@@ -54,6 +54,14 @@ impl Lab {
     fn send(&self, to: &str, args: &[&str], command: &str) -> Output {
         self.sender(to, args, command).output().unwrap()
     }
+}
+
+/// With signals as a terminal leaves them: whoever runs the tests may ignore some (`nohup`, a shell's `&`), and then so
+/// do we.
+fn wirepress() -> Command {
+    let mut command = Command::new("env");
+    command.args(["--default-signal=HUP,INT,TERM", env!("CARGO_BIN_EXE_wirepress")]);
+    command
 }
 
 fn told(output: &Output) -> String {
