@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use codec::Contexts;
 use tokio::runtime::{Builder, LocalOptions};
@@ -96,7 +97,13 @@ impl WorkerHandle {
                 Err(error) => return drop(ready.send(Err(error))),
             };
             drop(ready.send(Ok(())));
-            runtime.block_on(serve(queue, shared, counted, Rc::new(Sends::new(io_uring))));
+            runtime.block_on(async {
+                // As a task: waking the outermost future costs a write to the runtime's own eventfd, even from here.
+                let serving = tokio::task::spawn_local(serve(queue, shared, counted, Sends::new(io_uring)));
+                if let Err(panic) = serving.await {
+                    tracing::error!(%panic, "a worker died");
+                }
+            });
             // Sessions were told to stop; what hangs in a name lookup is not waited for.
             runtime.shutdown_background();
         })?;
@@ -109,11 +116,13 @@ async fn serve(
     mut queue: mpsc::UnboundedReceiver<Accepted>,
     shared: Arc<Shared>,
     load: Arc<AtomicUsize>,
-    sends: Rc<Sends>,
+    sends: Sends,
 ) {
     let pairs = Rc::new(Pool::new(Arc::clone(&shared)));
     let contexts = RefCell::new(Contexts::new());
+    let sends = Rc::new(sends);
     tokio::task::spawn_local(Rc::clone(&sends).run());
+    tokio::task::spawn_local(keep_a_timer());
     let worker = Rc::new(Worker { shared, contexts, spare: SpareBuffers::default(), sends, pairs });
     let mut sessions = tokio::task::JoinSet::new();
     loop {
@@ -137,6 +146,15 @@ async fn serve(
         }
     }
     while sessions.join_next().await.is_some() {}
+}
+
+/// A timer that is due before those of logins: one that becomes the earliest costs a write to the runtime's own eventfd,
+/// and a turn of its loop.
+async fn keep_a_timer() {
+    let mut ticks = tokio::time::interval(Duration::from_secs(1));
+    loop {
+        ticks.tick().await;
+    }
 }
 
 /// Turns of sessions between two looks at sockets and at helper threads. While some sessions have work all the time, a
