@@ -17,7 +17,8 @@ const MS: Duration = Duration::from_millis(1);
 /// A reply that waits for an answer each time: choose, and say what was sent.
 #[divan::bench(args = [200, 10_000])]
 fn a_reply(bencher: Bencher<'_, '_>, len: usize) {
-    let (mut pace, mut replies, mut now) = (Pace::new(Algorithm::Zstd, 3), Replies::default(), Duration::ZERO);
+    let (mut pace, mut replies, mut now) =
+        (Pace::new(Algorithm::Zstd, 3), Replies::default(), Duration::ZERO);
     bencher.bench_local(|| {
         now += MS;
         let choice = pace.choose(black_box(len), false, now, &mut replies);
@@ -34,7 +35,8 @@ fn a_reply(bencher: Bencher<'_, '_>, len: usize) {
 #[divan::bench]
 fn a_frame_of_a_scan(bencher: Bencher<'_, '_>) {
     const LEN: usize = 128 << 10;
-    let (mut pace, mut replies, mut now) = (Pace::new(Algorithm::Zstd, 3), Replies::default(), Duration::ZERO);
+    let (mut pace, mut replies, mut now) =
+        (Pace::new(Algorithm::Zstd, 3), Replies::default(), Duration::ZERO);
     pace.assume_link(12e6);
     bencher.bench_local(|| {
         now += MS * 5;

@@ -28,7 +28,14 @@ const FRAMES: [(Algorithm, u8, usize); 7] = [
 
 /// Rows of an order table.
 fn rows(len: usize) -> Vec<u8> {
-    let row = |n: usize| format!("order {n}, customer {}, paid, total {}.{:02} EUR; ", n * 7919 % 10_007, n * 31 % 999, n % 100);
+    let row = |n: usize| {
+        format!(
+            "order {n}, customer {}, paid, total {}.{:02} EUR; ",
+            n * 7919 % 10_007,
+            n * 31 % 999,
+            n % 100
+        )
+    };
     (0..).flat_map(|n| row(n).into_bytes()).take(len).collect()
 }
 
@@ -84,7 +91,8 @@ fn walk_over_a_statement_and_its_result(bencher: Bencher<'_, '_>, rows: usize) {
 
     let agreed = Capabilities::PROTOCOL_41 | Capabilities::DEPRECATE_EOF | Capabilities::TRANSACTIONS;
     let mut conversation = Conversation::new(agreed, false);
-    let (mut to_server, mut to_client) = (Scanner::new(Direction::ToServer), Scanner::new(Direction::ToClient));
+    let (mut to_server, mut to_client) =
+        (Scanner::new(Direction::ToServer), Scanner::new(Direction::ToClient));
     bencher.counter(BytesCount::new(reply.len())).bench_local(|| {
         assert_eq!(walk(&mut to_server, &mut conversation, &mut statement), 1);
         assert_eq!(walk(&mut to_client, &mut conversation, &mut reply), rows + 3);
