@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bench::advise::{
-    self, Options, PcapOptions, Prices, StatementSource, TapOptions, TapServer, TrialOptions, Workload,
+    self, Options, PcapOptions, Prices, RunningOptions, StatementSource, TapOptions, TapServer, TrialOptions,
+    Workload,
 };
 
+use crate::admin_client::AdminPort;
 use crate::advise_args::AdviseArgs;
 
 /// Measures and tells.
@@ -29,14 +31,34 @@ pub(crate) fn run(args: AdviseArgs) -> anyhow::Result<()> {
     advise::run(&options, &mut std::io::stdout())
 }
 
+/// A running wirepress that shall look, if one is named.
+fn running(args: &AdviseArgs, time: Duration) -> anyhow::Result<Option<RunningOptions>> {
+    let Some(admin) = &args.admin else { return Ok(None) };
+    if let Some(Some(listen)) = &args.tap {
+        anyhow::bail!(
+            "--tap {listen} listens by itself; with --admin the running wirepress looks: give --tap alone"
+        );
+    }
+    let port = AdminPort {
+        admin: admin.clone(),
+        user: args.admin_user.clone(),
+        password_file: args.admin_password_file.clone(),
+    };
+    Ok(Some(RunningOptions { admin: port.address()?, account: port.account()?, time }))
+}
+
 /// The way that was chosen; the argument parser has seen to it that one was.
 fn workload(args: &AdviseArgs) -> anyhow::Result<Workload> {
     let time = Duration::from_secs(args.seconds);
     if let Some(file) = &args.pcap {
         return Ok(Workload::Pcap(PcapOptions { file: file.clone(), port: args.port }));
     }
+    if let Some(running) = running(args, time)? {
+        return Ok(Workload::Running(running));
+    }
     let server = args.server.as_deref().context("--server is missing")?;
     if let Some(listen) = &args.tap {
+        let listen = listen.as_ref().context("--tap needs host:port to listen on, or --admin")?;
         let server = server.parse::<TapServer>()?;
         let (listen, cpu_percent) = (listen.clone(), args.tap_cpu_percent);
         return Ok(Workload::Tap(TapOptions { listen, server, time, cpu_percent }));
