@@ -14,6 +14,15 @@ use bench::advise::{
 use crate::admin_client::AdminPort;
 use crate::advise_args::AdviseArgs;
 
+/// Who shall look is not clear.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BadTap {
+    #[error("--tap needs host:port to listen on, or --admin")]
+    Nowhere,
+    #[error("--tap {0} listens by itself; with --admin the running wirepress looks: give --tap alone")]
+    Both(String),
+}
+
 /// Measures and tells.
 pub(crate) fn run(args: AdviseArgs) -> anyhow::Result<()> {
     let options = Options {
@@ -35,9 +44,7 @@ pub(crate) fn run(args: AdviseArgs) -> anyhow::Result<()> {
 fn running(args: &AdviseArgs, time: Duration) -> anyhow::Result<Option<RunningOptions>> {
     let Some(admin) = &args.admin else { return Ok(None) };
     if let Some(Some(listen)) = &args.tap {
-        anyhow::bail!(
-            "--tap {listen} listens by itself; with --admin the running wirepress looks: give --tap alone"
-        );
+        return Err(BadTap::Both(listen.clone()).into());
     }
     let port = AdminPort {
         admin: admin.clone(),
@@ -58,7 +65,7 @@ fn workload(args: &AdviseArgs) -> anyhow::Result<Workload> {
     }
     let server = args.server.as_deref().context("--server is missing")?;
     if let Some(listen) = &args.tap {
-        let listen = listen.as_ref().context("--tap needs host:port to listen on, or --admin")?;
+        let listen = listen.as_ref().ok_or(BadTap::Nowhere)?;
         let server = server.parse::<TapServer>()?;
         let (listen, cpu_percent) = (listen.clone(), args.tap_cpu_percent);
         return Ok(Workload::Tap(TapOptions { listen, server, time, cpu_percent }));
