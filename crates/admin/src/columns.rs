@@ -2,7 +2,7 @@
 //!
 //! A leg's direction has columns named `<side>_<direction>_<what>`, such as `client_to_server_plain_bytes`; bytes are
 //! counted from the login on.
-//! Not here: their rows (`tables`).
+//! Not here: their rows (`tables`, `tap`).
 
 use mysqlite::LiveTable;
 
@@ -136,5 +136,58 @@ pub(crate) const SETTINGS: LiveTable = LiveTable {
         ("name", "VARCHAR(64) NOT NULL"),
         ("value", "TEXT"),
         ("dynamic", "VARCHAR(3) NOT NULL"),
+    ],
+};
+
+pub(crate) const TAP: LiveTable = LiveTable {
+    name: "tap",
+    columns: &[
+        ("number", "BIGINT UNSIGNED NOT NULL"),
+        ("seconds_left", "DOUBLE"),
+        ("seconds", "DOUBLE NOT NULL"),
+        ("cpu_ns", "BIGINT UNSIGNED NOT NULL"),
+        ("sessions", "BIGINT UNSIGNED NOT NULL"),
+        ("sessions_at_once", "BIGINT UNSIGNED NOT NULL"),
+        ("sessions_server_packs", "BIGINT UNSIGNED NOT NULL"),
+        ("commands", "BIGINT UNSIGNED NOT NULL"),
+        ("exchanges", "BIGINT UNSIGNED NOT NULL"),
+        ("dialogues", "BIGINT UNSIGNED NOT NULL"),
+        ("pipelined", "BIGINT UNSIGNED NOT NULL"),
+        ("server", "VARCHAR(255)"),
+        ("server_offers_zlib", "VARCHAR(3)"),
+        ("server_offers_zstd", "VARCHAR(3)"),
+        ("client_round_trip_us", "BIGINT UNSIGNED"),
+        ("client_bytes_per_second", "DOUBLE NOT NULL"),
+        ("client_is_local", "VARCHAR(3) NOT NULL"),
+        ("server_round_trip_us", "BIGINT UNSIGNED"),
+        ("server_bytes_per_second", "DOUBLE NOT NULL"),
+        ("server_is_local", "VARCHAR(3) NOT NULL"),
+    ],
+};
+
+pub(crate) const TAP_CODECS: LiveTable = LiveTable {
+    name: "tap_codecs",
+    columns: &[
+        ("frame_bytes_max", "BIGINT UNSIGNED NOT NULL"),
+        ("algorithm", "VARCHAR(16) NOT NULL"),
+        ("level", "INT UNSIGNED NOT NULL"),
+        ("frames", "BIGINT UNSIGNED NOT NULL"),
+        ("plain_bytes", "BIGINT UNSIGNED NOT NULL"),
+        ("packed_bytes", "BIGINT UNSIGNED NOT NULL"),
+        ("ratio", "DOUBLE"),
+        ("pack_cpu_ns", "BIGINT UNSIGNED NOT NULL"),
+        ("unpack_cpu_ns", "BIGINT UNSIGNED NOT NULL"),
+    ],
+};
+
+pub(crate) const TAP_EXCHANGES: LiveTable = LiveTable {
+    name: "tap_exchanges",
+    columns: &[
+        ("request_bytes", "BIGINT UNSIGNED NOT NULL"),
+        ("reply_bytes", "BIGINT UNSIGNED NOT NULL"),
+        ("first_ns", "BIGINT UNSIGNED NOT NULL"),
+        ("time_ns", "BIGINT UNSIGNED NOT NULL"),
+        ("server_algorithm", "VARCHAR(16) NOT NULL"),
+        ("server_level", "INT UNSIGNED NOT NULL"),
     ],
 };

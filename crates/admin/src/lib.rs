@@ -29,6 +29,7 @@ mod savings;
 mod settings;
 mod sql_port;
 mod tables;
+mod tap;
 mod totals;
 
 pub use admin::{Admin, Setup};

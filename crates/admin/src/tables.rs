@@ -10,8 +10,10 @@ use mysqlite::{LiveProcess, LiveTable, LiveTables, LiveValue};
 use proxy::{Connection, LegLens, LegTerms, Live};
 use time::OffsetDateTime;
 
-use crate::columns::{CONNECTIONS, FAULTS, LINKS, LISTENERS, SERVERS, SETTINGS, TOTALS};
-use crate::{Flow, Prices, Totals, settings};
+use crate::columns::{
+    CONNECTIONS, FAULTS, LINKS, LISTENERS, SERVERS, SETTINGS, TAP, TAP_CODECS, TAP_EXCHANGES, TOTALS,
+};
+use crate::{Flow, Prices, Totals, settings, tap};
 
 /// The tables of a running proxy.
 #[derive(Clone)]
@@ -177,7 +179,7 @@ impl LiveTables for Tables {
     }
 
     fn tables(&self) -> &'static [LiveTable] {
-        &[CONNECTIONS, LINKS, LISTENERS, SERVERS, TOTALS, FAULTS, SETTINGS]
+        &[CONNECTIONS, LINKS, LISTENERS, SERVERS, TOTALS, FAULTS, SETTINGS, TAP, TAP_CODECS, TAP_EXCHANGES]
     }
 
     fn rows(&self, table: &str) -> Vec<Row> {
@@ -189,6 +191,9 @@ impl LiveTables for Tables {
             "totals" => self.totals(),
             "faults" => self.faults(),
             "settings" => self.settings(),
+            "tap" => tap::rows(&self.live),
+            "tap_codecs" => tap::codecs(&self.live),
+            "tap_exchanges" => tap::exchanges(&self.live),
             _ => Vec::new(),
         }
     }
@@ -227,10 +232,15 @@ impl LiveTables for Tables {
                 }
             }
         }
-        variables.into_iter().map(|(name, values)| (name, values.join("; "))).collect()
+        let settings = variables.into_iter().map(|(name, values)| (name, values.join("; ")));
+        settings.chain([tap::variable(&self.live)]).collect()
     }
 
     fn set(&self, name: &str, value: &str) -> Option<Result<(), String>> {
+        if tap::is_named(name) {
+            tracing::info!(seconds = value, "the tap is set by the admin port");
+            return Some(tap::set(&self.live, value));
+        }
         let change = match settings::change(name, value)? {
             Ok(change) => change,
             Err(error) => return Some(Err(error)),

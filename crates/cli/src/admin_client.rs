@@ -30,23 +30,31 @@ pub(crate) type Row = Vec<Option<String>>;
 impl AdminPort {
     /// Connects and logs in.
     pub(crate) fn connect(&self) -> anyhow::Result<Client> {
+        Client::connect(&self.address()?, &self.account()?, Compression::NONE, &Stop::new())
+            .with_context(|| format!("the admin port at {}", self.admin))
+    }
+
+    /// Who asks, with the file's password.
+    pub(crate) fn account(&self) -> anyhow::Result<Account> {
         let password = match &self.password_file {
             Some(path) => std::fs::read_to_string(path)
                 .with_context(|| format!("can't read the password from '{}'", path.display()))?,
             None => String::new(),
         };
-        let account = Account {
+        Ok(Account {
             user: self.user.clone(),
             password: Zeroizing::new(password.lines().next().unwrap_or_default().to_owned()),
             database: String::new(),
-        };
-        let address = match &self.admin {
+        })
+    }
+
+    /// Where it is, for a client.
+    pub(crate) fn address(&self) -> anyhow::Result<lab::link::Address> {
+        Ok(match &self.admin {
             Address::Tcp { host, port } => lab::link::Address::Tcp(format!("{host}:{port}")),
             Address::Unix(path) => lab::link::Address::Unix(path.clone()),
             Address::Pair(_) => bail!("{} is an address of a pair; an admin port has none", self.admin),
-        };
-        Client::connect(&address, &account, Compression::NONE, &Stop::new())
-            .with_context(|| format!("the admin port at {}", self.admin))
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 use lab::link::Link;
+use proxy::Address;
 
 /// Tell what compression would do for your own statements or traffic, server and link.
 ///
@@ -18,7 +19,8 @@ use lab::link::Link;
 #[command(group(ArgGroup::new("way").required(true).args(["query_file", "sysbench", "tap", "pcap"])))]
 pub(crate) struct AdviseArgs {
     /// Your server, mysql://user:password@host:port/database (or …@/database?socket=/path); with --tap also host:port.
-    #[arg(long, value_name = "URL", required_unless_present = "pcap", conflicts_with = "pcap")]
+    #[arg(long, value_name = "URL", required_unless_present_any = ["pcap", "admin"],
+        conflicts_with_all = ["pcap", "admin"])]
     pub(crate) server: Option<String>,
     /// Run the statements of a file, each ended by a semicolon.
     #[arg(long, value_name = "FILE")]
@@ -27,9 +29,19 @@ pub(crate) struct AdviseArgs {
     /// have been prepared.
     #[arg(long, value_name = "SCRIPT")]
     pub(crate) sysbench: Option<String>,
-    /// Listen here, host:port, pass on to the server whatever comes, and look at it.
-    #[arg(long, value_name = "LISTEN")]
-    pub(crate) tap: Option<String>,
+    /// Listen here, host:port, pass on to the server whatever comes, and look at it; or, with --admin and without an
+    /// address, have a running wirepress look at what passes through it.
+    #[arg(long, value_name = "LISTEN", num_args = 0..=1)]
+    pub(crate) tap: Option<Option<String>>,
+    /// The admin port of the running wirepress that shall look: unix:/path or host:port.
+    #[arg(long, value_name = "ADDR", requires = "tap", conflicts_with = "tap_cpu_percent")]
+    pub(crate) admin: Option<Address>,
+    /// The admin account there.
+    #[arg(long, value_name = "NAME", default_value = "admin", requires = "admin")]
+    pub(crate) admin_user: String,
+    /// A file whose first line is its password.
+    #[arg(long, value_name = "FILE", requires = "admin")]
+    pub(crate) admin_password_file: Option<PathBuf>,
     /// Read a capture of the server's port (pcap or pcapng).
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,

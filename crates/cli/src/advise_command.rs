@@ -7,10 +7,21 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bench::advise::{
-    self, Options, PcapOptions, Prices, StatementSource, TapOptions, TapServer, TrialOptions, Workload,
+    self, Options, PcapOptions, Prices, RunningOptions, StatementSource, TapOptions, TapServer, TrialOptions,
+    Workload,
 };
 
+use crate::admin_client::AdminPort;
 use crate::advise_args::AdviseArgs;
+
+/// Who shall look is not clear.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BadTap {
+    #[error("--tap needs host:port to listen on, or --admin")]
+    Nowhere,
+    #[error("--tap {0} listens by itself; with --admin the running wirepress looks: give --tap alone")]
+    Both(String),
+}
 
 /// Measures and tells.
 pub(crate) fn run(args: AdviseArgs) -> anyhow::Result<()> {
@@ -29,14 +40,32 @@ pub(crate) fn run(args: AdviseArgs) -> anyhow::Result<()> {
     advise::run(&options, &mut std::io::stdout())
 }
 
+/// A running wirepress that shall look, if one is named.
+fn running(args: &AdviseArgs, time: Duration) -> anyhow::Result<Option<RunningOptions>> {
+    let Some(admin) = &args.admin else { return Ok(None) };
+    if let Some(Some(listen)) = &args.tap {
+        return Err(BadTap::Both(listen.clone()).into());
+    }
+    let port = AdminPort {
+        admin: admin.clone(),
+        user: args.admin_user.clone(),
+        password_file: args.admin_password_file.clone(),
+    };
+    Ok(Some(RunningOptions { admin: port.address()?, account: port.account()?, time }))
+}
+
 /// The way that was chosen; the argument parser has seen to it that one was.
 fn workload(args: &AdviseArgs) -> anyhow::Result<Workload> {
     let time = Duration::from_secs(args.seconds);
     if let Some(file) = &args.pcap {
         return Ok(Workload::Pcap(PcapOptions { file: file.clone(), port: args.port }));
     }
+    if let Some(running) = running(args, time)? {
+        return Ok(Workload::Running(running));
+    }
     let server = args.server.as_deref().context("--server is missing")?;
     if let Some(listen) = &args.tap {
+        let listen = listen.as_ref().ok_or(BadTap::Nowhere)?;
         let server = server.parse::<TapServer>()?;
         let (listen, cpu_percent) = (listen.clone(), args.tap_cpu_percent);
         return Ok(Workload::Tap(TapOptions { listen, server, time, cpu_percent }));

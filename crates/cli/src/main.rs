@@ -75,6 +75,7 @@ fn main() -> ExitCode {
 fn is_usage(error: &anyhow::Error) -> bool {
     error.is::<bench::server_url::ServerUrlFault>()
         || error.is::<bench::advise::TapServerFault>()
+        || error.is::<advise_command::BadTap>()
         || error.is::<proxy_command::BadConfig>()
         || matches!(
             error.downcast_ref(),

@@ -24,3 +24,12 @@ pub use cost::plain_bytes_per_ms;
 pub use fault::Fault;
 pub use history::{HistoryCompressor, HistoryDecompressor, HistoryLen};
 pub use level::{ZlibLevel, ZstdLevel};
+
+/// What advice is given about, with levels: the published ones, and zstd 1, the cheapest.
+pub const ADVISED: [(Algorithm, u8); 5] = [
+    (Algorithm::Zlib, 1),
+    (Algorithm::Zstd, 1),
+    (Algorithm::Zstd, 3),
+    (Algorithm::Zstd, 7),
+    (Algorithm::Zstd, 10),
+];

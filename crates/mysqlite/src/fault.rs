@@ -95,8 +95,8 @@ pub enum SqlFault {
     VariableReadOnly(String),
     #[error("The MySQL server is running with the --read-only option so it cannot execute this statement")]
     ReadOnly,
-    #[error("Variable '{name}' can't be set to the value of '{value}'")]
-    WrongValue { name: String, value: String },
+    #[error("Variable '{name}' can't be set to the value of '{value}': {reason}")]
+    WrongValue { name: String, value: String, reason: String },
     #[error("Too many connections")]
     TooManyConnections,
     #[error("Connections using insecure transport are prohibited: from another host only TLS will do")]

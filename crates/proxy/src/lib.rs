@@ -40,6 +40,7 @@ mod sends;
 mod servers;
 mod session;
 mod spare_file;
+mod tap;
 mod tls;
 mod worker;
 
@@ -60,6 +61,7 @@ pub use pair::PairError;
 pub use proxy::{Proxy, ReloadError, StartError, check};
 pub use registry::{Sum, SumLabels};
 pub use route::FileError;
+pub use tap::{TapCodec, TapCounts, TapExchange, TapRefused, TapState, TapWay};
 pub use tls::{
     BadFingerprint, Fingerprint, ListenerTls, ServerTls, SslMode, TlsError, TlsMode, make_self_signed,
 };

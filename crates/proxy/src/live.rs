@@ -1,13 +1,14 @@
 //! A running proxy as others may look at it, and the little that they may change.
 //!
-//! Invariants: holds no listening socket open; nothing here can read what passes, but for first bytes of statements with `--query-text`;
+//! Invariants: holds no listening socket open; nothing here can read what passes, but for first bytes of statements with `--query-text`
+//! (a tap copies replies to measure them, and tells lengths and times);
 //! what is changed here counts for new
 //! sessions only, and until the settings are read again.
 //! Not here: who may look (crate `admin`).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use codec::{AlgorithmSet, ZlibLevel, ZstdLevel};
 
@@ -16,6 +17,7 @@ use crate::listener::Listener;
 use crate::meter::Connection;
 use crate::registry::{Sum, SumLabels};
 use crate::route::{FileError, Route};
+use crate::tap::{TapCodec, TapExchange, TapRefused, TapState};
 use crate::worker::Shared;
 use crate::{Address, LinkState, ListenerConfig, Policy};
 
@@ -98,7 +100,7 @@ impl Live {
     }
 
     /// For how long it has run.
-    pub fn uptime(&self) -> std::time::Duration {
+    pub fn uptime(&self) -> Duration {
         self.begun.elapsed()
     }
 
@@ -136,6 +138,32 @@ impl Live {
     /// Links to peers that frames were paced for, by peer.
     pub fn links(&self) -> Vec<LinkState> {
         self.shared.links.states()
+    }
+
+    /// Looks at what passes for so long, for the advisor; no time ends it.
+    ///
+    /// Errors: it is on already.
+    pub fn set_tap(&self, time: Duration) -> Result<(), TapRefused> {
+        if time.is_zero() {
+            self.shared.tap.end();
+            return Ok(());
+        }
+        self.shared.tap.start(time, &self.shared)
+    }
+
+    /// The tap that is on, or the last one.
+    pub fn tap(&self) -> TapState {
+        self.shared.tap.last_run().map_or_else(TapState::default, |run| run.state())
+    }
+
+    /// What codecs made of its samples.
+    pub fn tap_codecs(&self) -> Vec<TapCodec> {
+        self.shared.tap.last_run().map_or_else(Vec::new, |run| run.codecs())
+    }
+
+    /// Exchanges that it timed.
+    pub fn tap_exchanges(&self) -> Vec<TapExchange> {
+        self.shared.tap.last_run().map_or_else(Vec::new, |run| run.exchanges())
     }
 
     /// Changes a setting of all listeners, for new sessions.

@@ -19,6 +19,7 @@ use crate::live::Live;
 use crate::lookups::Lookups;
 use crate::route::{FileError, Route};
 use crate::servers::Checks;
+use crate::tap::Tap;
 use crate::worker::{Shared, WorkerHandle};
 use crate::{Address, Config, Counters};
 
@@ -119,6 +120,7 @@ impl Proxy {
             admission: Arc::<Admission>::default(),
             lookups: Lookups::default(),
             links: Links::default(),
+            tap: Tap::default(),
         });
         shared.admission.set(config.connections_max(), config.connections_per_address_max);
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(io::Error::from)?);

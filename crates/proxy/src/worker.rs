@@ -26,6 +26,7 @@ use crate::pair::Pool;
 use crate::registry::Registry;
 use crate::route::Route;
 use crate::sends::Sends;
+use crate::tap::Tap;
 use crate::{Address, Counters, session};
 
 /// What all workers share.
@@ -39,6 +40,7 @@ pub(crate) struct Shared {
     pub(crate) admission: Arc<Admission>,
     pub(crate) lookups: Lookups,
     pub(crate) links: Links,
+    pub(crate) tap: Tap,
 }
 
 /// What the sessions of one worker share.

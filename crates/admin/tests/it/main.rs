@@ -12,4 +12,5 @@ mod prometheus;
 mod query_text;
 mod sql;
 mod stage;
+mod tap;
 mod tls;

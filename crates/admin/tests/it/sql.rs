@@ -89,7 +89,21 @@ fn all_other_connections_are_listed_while_they_run() {
 fn tables_are_shown_described_and_joined() {
     let Some(stage) = Stage::new(Kind::MariaDb) else { return };
     let tables = stage.ask("show tables");
-    assert_eq!(tables[1..], ["connections", "faults", "links", "listeners", "servers", "settings", "totals"]);
+    assert_eq!(
+        tables[1..],
+        [
+            "connections",
+            "faults",
+            "links",
+            "listeners",
+            "servers",
+            "settings",
+            "tap",
+            "tap_codecs",
+            "tap_exchanges",
+            "totals"
+        ]
+    );
     let described = stage.ask("describe connections");
     assert_eq!(described[1], "id\tbigint unsigned\tNO\t\tNULL\t");
     assert!(

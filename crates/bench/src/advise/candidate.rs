@@ -83,14 +83,15 @@ impl fmt::Display for Candidate {
     }
 }
 
-/// The compressions that are tried: the published ones, and zstd 1, the cheapest.
-pub(crate) const COMPRESSIONS: [Compression; 5] = [
-    Compression { algorithm: Algorithm::Zlib, level: 1 },
-    Compression { algorithm: Algorithm::Zstd, level: 1 },
-    Compression { algorithm: Algorithm::Zstd, level: 3 },
-    Compression { algorithm: Algorithm::Zstd, level: 7 },
-    Compression { algorithm: Algorithm::Zstd, level: 10 },
-];
+/// The compressions that are tried.
+pub(crate) const COMPRESSIONS: [Compression; 5] = {
+    let [a, b, c, d, e] = codec::ADVISED;
+    [compression(a), compression(b), compression(c), compression(d), compression(e)]
+};
+
+const fn compression((algorithm, level): (Algorithm, u8)) -> Compression {
+    Compression { algorithm, level }
+}
 
 /// What a codec does with the workload's bytes, on one core.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,6 +3,7 @@
 //! ```text
 //!  trial     statements ─▶ traffic: times under each candidate, samples ─┐
 //!  observed  traffic that passes a tap, or of a capture: times, samples ─┤
+//!            or a running proxy, whose own tap tells times and sums     │
 //!                         candidate: codecs on the samples              ├─▶ forecast ─▶ verdict ─▶ report
 //!  server ─────▶ link: its rate and round trip, or assumed ─────────────┘
 //! ```
@@ -31,7 +32,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use lab::link::{Address, Link};
 
-pub use observed::{PcapOptions, TapOptions, TapServer, TapServerFault};
+pub use observed::{PcapOptions, RunningOptions, TapOptions, TapServer, TapServerFault};
 pub use score::{ScoreOptions, run as score};
 pub use trial::{StatementSource, TrialOptions};
 
@@ -66,6 +67,8 @@ pub enum Workload {
     Trial(TrialOptions),
     /// Live traffic that passes through us.
     Tap(TapOptions),
+    /// Live traffic of a proxy that runs already.
+    Running(RunningOptions),
     /// A capture.
     Pcap(PcapOptions),
 }
@@ -125,9 +128,10 @@ pub fn run(options: &Options, told: &mut dyn Write) -> anyhow::Result<()> {
         Workload::Trial(trial) => trial::run(trial, options, &stop),
         // Who ends a tap early wants to know what passed by then.
         Workload::Tap(tap) => observed::tap(tap, options, &stop),
+        Workload::Running(running) => observed::running(running, options, &stop),
         Workload::Pcap(pcap) => observed::pcap(pcap, options, &stop),
     };
-    if stop.is_wished() && !matches!(options.workload, Workload::Tap(_)) {
+    if stop.is_wished() && !matches!(options.workload, Workload::Tap(_) | Workload::Running(_)) {
         bail!("interrupted; nothing was made on the server");
     }
     report::write(&findings?, options, told)

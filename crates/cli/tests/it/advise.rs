@@ -172,7 +172,7 @@ fn one_way_in_is_wanted_and_options_of_the_others_are_refused() {
     let with =
         |more: &[&'static str]| -> Vec<&str> { server.iter().copied().chain(more.iter().copied()).collect() };
     for (args, part) in [
-        (with(&[]), "--query-file <FILE>|--sysbench <SCRIPT>|--tap <LISTEN>|--pcap <FILE>"),
+        (with(&[]), "--query-file <FILE>|--sysbench <SCRIPT>|--tap [<LISTEN>]|--pcap <FILE>"),
         (vec!["--query-file", "q.sql"], "--server <URL>"),
         (vec!["--tap", "127.0.0.1:0"], "--server <URL>"),
         (with(&["--query-file", "q.sql", "--tap", "127.0.0.1:0"]), "cannot be used with"),

@@ -6,6 +6,7 @@
 
 mod admin;
 mod advise;
+mod advise_running;
 mod bench;
 mod codec_time;
 mod demo;

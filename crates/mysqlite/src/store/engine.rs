@@ -436,7 +436,7 @@ impl SqliteEngine {
                 Setting::Text(text) => text.clone(),
             };
             if let Some(done) = live.set(name, &value) {
-                return done.map_err(|_| SqlFault::WrongValue { name: name.clone(), value });
+                return done.map_err(|reason| SqlFault::WrongValue { name: name.clone(), value, reason });
             }
         }
         let mut state = lock(&self.state);

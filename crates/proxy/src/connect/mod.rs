@@ -53,6 +53,8 @@ pub(crate) struct Authenticated {
     pub(crate) server: FramedLeg,
     /// What the legs agreed on, compression and TLS aside.
     pub(crate) agreed: Capabilities,
+    /// What the server's greeting offers.
+    pub(crate) server_capabilities: Capabilities,
     /// The client's own limit, bytes; 0 means unknown.
     pub(crate) client_packet_len_max: u32,
     /// The greeting's nonce: COM_CHANGE_USER may build on it.
@@ -190,6 +192,7 @@ impl Handshake {
                 None => config.zlib_level.get(),
             },
             agreed: login.capabilities & greeting.capabilities,
+            server_capabilities: greeting.capabilities,
             client_packet_len_max: login.max_packet_len,
             nonce: greeting.nonce,
             thread_id: greeting.thread_id,
@@ -291,6 +294,7 @@ impl Handshake {
             client: framed(self.client, agreement.client_algorithm, agreement.client_level),
             server: framed(self.server?, agreement.server_algorithm, agreement.server_level),
             agreed: agreement.agreed,
+            server_capabilities: agreement.server_capabilities,
             client_packet_len_max: agreement.client_packet_len_max,
             nonce: agreement.nonce,
             user: agreement.user,
@@ -338,6 +342,7 @@ pub(crate) struct Agreement {
     server_algorithm: Algorithm,
     server_level: u8,
     agreed: Capabilities,
+    server_capabilities: Capabilities,
     client_packet_len_max: u32,
     nonce: Vec<u8>,
     thread_id: u32,

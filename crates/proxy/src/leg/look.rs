@@ -62,6 +62,15 @@ impl Looker {
     }
 }
 
+impl Leg {
+    /// The shortest round trip that the kernel has seen lately; zero on a Unix socket.
+    pub(crate) fn round_trip(&self) -> Option<Duration> {
+        let Some(socket) = self.tcp_socket() else { return Some(Duration::ZERO) };
+        let seen = round_trip(tcp_info(socket.as_raw_fd())?.u32_at(MIN_RTT));
+        (!seen.is_zero()).then_some(seen)
+    }
+}
+
 /// As long as none was seen the kernel tells the largest number.
 fn round_trip(min_rtt_us: u32) -> Duration {
     if min_rtt_us == u32::MAX { Duration::ZERO } else { Duration::from_micros(u64::from(min_rtt_us)) }

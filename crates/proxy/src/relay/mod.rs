@@ -14,6 +14,7 @@ mod paced;
 mod packer;
 mod query_text;
 mod unpacker;
+mod watch;
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -27,6 +28,7 @@ use packer::Packer;
 use query_text::QueryText;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use unpacker::Unpacker;
+use watch::Watch;
 use wire::conversation::Conversation;
 use wire::response::ErrPacket;
 use wire::session_status::SessionStatus;
@@ -64,6 +66,9 @@ pub(crate) struct Relay<'a> {
     idle: Option<Stall>,
     /// Packet and frame id that are next for the client, where a change of user failed on the way.
     exchange_ids: Option<(u8, u8)>,
+    server_capabilities: Capabilities,
+    /// What the tap follows, while it is on.
+    watch: Option<Box<Watch>>,
 }
 
 /// How a session ends in order.
@@ -122,7 +127,14 @@ impl<'a> Relay<'a> {
     pub(crate) fn new(legs: Authenticated, route: &'a Route, worker: &'a Worker, meter: &'a Meter) -> Self {
         let status = SessionStatus::new(legs.client.algorithm, legs.asked_zstd_level);
         let Authenticated {
-            mut client, mut server, agreed, client_packet_len_max, nonce, attributes, ..
+            mut client,
+            mut server,
+            agreed,
+            server_capabilities,
+            client_packet_len_max,
+            nonce,
+            attributes,
+            ..
         } = legs;
         for leg in [&mut client.leg, &mut server.leg] {
             if let Some(stream) = leg.pair_mut() {
@@ -178,6 +190,8 @@ impl<'a> Relay<'a> {
             stall: None,
             idle: None,
             exchange_ids: None,
+            server_capabilities,
+            watch: None,
         }
     }
 
@@ -218,6 +232,7 @@ impl<'a> Relay<'a> {
     fn poll_and_publish(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, SessionError>> {
         let polled = self.poll(cx);
         self.publish([self.client.lens(), self.server.lens()]);
+        self.watch();
         polled
     }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  --tap    clients ══ tap ══ server ─▶ session ─┐
+//!  --admin  a running proxy's tap: times, sums ───┤
 //!  --pcap   file ─▶ segment ─▶ tcp   ─▶ session ─┴▶ Gathered ─▶ none: as seen, its link taken off ─▶ Findings
 //!                                                              └▶ candidates: computed from codec rates
 //! ```
@@ -17,6 +18,7 @@ mod gathered;
 mod pcap;
 mod rate;
 mod relay;
+mod running;
 mod segment;
 mod session;
 mod socket;
@@ -35,11 +37,12 @@ use lab::link::Address;
 use wire::Capabilities;
 use wire::limits::SHARED_FRAME_LEN_UNKNOWN;
 
+pub use self::running::RunningOptions;
 pub use self::tap_server::{TapServer, TapServerFault};
 
 pub(crate) use self::gathered::Gathered;
 pub(crate) use self::tap::Tap;
-use super::candidate::{COMPRESSIONS, Candidate, Packer, codec_rates};
+use super::candidate::{COMPRESSIONS, Candidate, CodecRates, Packer, codec_rates};
 use super::forecast::{LinkShape, Way};
 use super::link::{self, KnownLink};
 use super::traffic::{Exchange, Timed};
@@ -74,6 +77,7 @@ pub struct PcapOptions {
 /// What was seen, and over what.
 struct Observation {
     gathered: Gathered,
+    sampled: Sampled,
     server: Address,
     user: String,
     /// Between the place of observation and the server.
@@ -83,6 +87,40 @@ struct Observation {
     evidence: String,
     notes: Vec<String>,
     remedies: Remedies,
+}
+
+/// How the replies' bytes are known.
+enum Sampled {
+    /// By the frames that were gathered.
+    Frames,
+    /// By what codecs made of so many bytes elsewhere.
+    Elsewhere { bytes: usize, rates: Vec<(Candidate, CodecRates)> },
+}
+
+impl Sampled {
+    fn bytes(&self, gathered: &Gathered) -> usize {
+        match self {
+            Self::Frames => gathered.sampled_bytes(),
+            Self::Elsewhere { bytes, .. } => *bytes,
+        }
+    }
+
+    /// What it means that there was no session.
+    const fn nobody(&self) -> &'static str {
+        match self {
+            Self::Frames => "no client has connected",
+            Self::Elsewhere { .. } => "no client was connected",
+        }
+    }
+}
+
+/// Has a running proxy look, and tells what passed through it.
+///
+/// # Errors
+/// No admin port, one without a tap, too little to judge from.
+pub(super) fn running(running: &RunningOptions, options: &Options, stop: &Stop) -> anyhow::Result<Findings> {
+    let start = Instant::now();
+    running::observe(running, options.seed, stop)?.findings(options, start)
 }
 
 /// Listens, and tells what passed.
@@ -127,6 +165,7 @@ pub(super) fn tap(tap: &TapOptions, options: &Options, stop: &Stop) -> anyhow::R
         notes,
         remedies: TAP_REMEDIES,
         gathered: tapped.gathered,
+        sampled: Sampled::Frames,
     };
     observation.findings(options, start)
 }
@@ -165,6 +204,7 @@ pub(super) fn pcap(pcap: &PcapOptions, options: &Options, stop: &Stop) -> anyhow
         notes,
         remedies: PCAP_REMEDIES,
         gathered: capture.gathered,
+        sampled: Sampled::Frames,
     };
     observation.findings(options, start)
 }
@@ -179,7 +219,8 @@ impl Observation {
     fn findings(mut self, options: &Options, start: Instant) -> anyhow::Result<Findings> {
         let seen = self.gathered.exchanges.kept();
         if seen.is_empty() {
-            bail!("no verdict: {}", told::unusable(&self.gathered.counts, &self.remedies));
+            let counts = &self.gathered.counts;
+            bail!("no verdict: {}", told::unusable(counts, self.sampled.nobody(), &self.remedies));
         }
         let Some(link) = options.assume_link.as_ref().map(KnownLink::assumed).or(self.link) else {
             bail!(
@@ -206,7 +247,7 @@ impl Observation {
             passes: 1,
         };
         let none_way = Way::measured(&exchanges, &timed, &timed, &plain_bytes, &Candidate::NONE, &self.over);
-        let sampled_bytes = self.gathered.sampled_bytes();
+        let sampled_bytes = self.sampled.bytes(&self.gathered);
         let spread = none_way.uncertainty(&link.shape);
         let wants = verdict::wants(exchanges.len(), sampled_bytes, spread, &self.remedies);
         if !wants.is_empty() {
@@ -269,7 +310,14 @@ impl Observation {
                     continue;
                 }
                 let candidate = Candidate { packer, compression };
-                let rates = codec_rates(compression, frames)?;
+                let rates = match &self.sampled {
+                    Sampled::Frames => codec_rates(compression, frames)?,
+                    Sampled::Elsewhere { rates, .. } => {
+                        let known = rates.iter().find(|(known, _)| *known == candidate);
+                        let Some((_, rates)) = known else { continue };
+                        *rates
+                    }
+                };
                 let way = Way::computed(none_way, exchanges, &rates, &candidate, None);
                 // A server's zstd is the same code; its zlib is not.
                 let rates = (packer == Packer::Wirepress || !is_zlib).then_some(rates);
@@ -323,6 +371,7 @@ mod tests {
         let link = KnownLink { shape, is_at_least: true, is_assumed: false };
         Observation {
             gathered,
+            sampled: Sampled::Frames,
             server: Address::Tcp("db:3306".to_owned()),
             user: UNKNOWN_USER.to_owned(),
             over: cost(&link, is_local),

@@ -12,6 +12,7 @@ use lab::link::Address;
 use super::gathered::{Counts, Packed};
 use super::pcap::Capture;
 use super::relay::Passed;
+use super::running::Told as Running;
 use super::tap::Tapped;
 use crate::advise::forecast::LinkShape;
 use crate::advise::link::mbit_per_s;
@@ -77,6 +78,61 @@ pub(super) fn tapped(tapped: &Tapped, is_interrupted: bool) -> (String, Vec<Stri
         ));
     }
     notes.push(format!("Looking took {} of a core.", percent(tapped.cpu_part)));
+    (evidence, notes)
+}
+
+/// A running proxy looks.
+pub(super) fn looked_at(told: &Running, left_s: f64) -> String {
+    format!(
+        "{}, {}, {} s left",
+        many(told.sessions, "session"),
+        many(told.exchanges, "exchange"),
+        left_s.ceil()
+    )
+}
+
+/// The same of a running proxy, of whose exchanges so many are `kept`. The link is the one to servers or to clients.
+pub(super) fn joined(
+    told: &Running,
+    kept: usize,
+    is_servers: bool,
+    is_local: bool,
+    is_interrupted: bool,
+) -> (String, Vec<String>) {
+    let evidence = format!(
+        "{} timed within the running wirepress ({}, {} s, about {} of their exchanges looked at)",
+        of_all(kept as u64, told.exchanges),
+        many(told.sessions, "session"),
+        short(told.looked_s),
+        part(told.exchanges, told.commands.max(told.exchanges))
+    );
+    let mut notes = vec![together(told.at_once)];
+    if is_interrupted {
+        notes.push("The tap was ended early; the verdict is from what had passed by then.".to_owned());
+    }
+    if told.server_packs > 0 {
+        notes.push(format!(
+            "Of {} the server packs the replies for wirepress already; what that takes was computed, and taken off the times.",
+            many(told.server_packs, "session")
+        ));
+    }
+    notes.push(if is_local {
+        "Clients and servers of this wirepress are on its own host: name the link that you have in mind with --assume-link."
+            .to_owned()
+    } else {
+        format!(
+            "The link is the one between this wirepress and its {}, the longer of its two; its rate is in bytes as they are \
+             carried now.",
+            if is_servers { "servers" } else { "clients" }
+        )
+    });
+    notes.push(
+        "Only lengths, times, ratios and CPU have left the running wirepress. The lines to paste are for a new one.".to_owned(),
+    );
+    notes.push(format!(
+        "Packing the samples took {} of a core.",
+        percent(told.cpu_s / told.looked_s.max(1e-3))
+    ));
     (evidence, notes)
 }
 
@@ -156,10 +212,10 @@ pub(super) fn left_out(counts: &Counts) -> Vec<String> {
 }
 
 /// Why nothing could be used.
-pub(super) fn unusable(counts: &Counts, remedies: &Remedies) -> String {
+pub(super) fn unusable(counts: &Counts, nobody: &str, remedies: &Remedies) -> String {
     let all = counts.sessions;
     if all == 0 {
-        return format!("no client has connected; {}", remedies.exchanges);
+        return format!("{nobody}; {}", remedies.exchanges);
     }
     let sessions = many(all, "session");
     if counts.tls == all {

@@ -25,6 +25,7 @@ use wire::{Direction, Side, command, packet};
 use super::packer::{Inner, Packer, Pass};
 use super::query_text::QueryText;
 use super::unpacker::{Unpacked, Unpacker};
+use super::watch::Sampler;
 use crate::buffer::{BUFFER_LEN, Buffer};
 use crate::leg::Leg;
 use crate::meter::Decision;
@@ -37,6 +38,8 @@ pub(super) struct HalfPipe {
     pub(super) packer: Option<Packer>,
     /// Shows statements that pass, where that is wanted.
     pub(super) text: Option<Box<QueryText>>,
+    /// Copies of what passes, while the tap is on.
+    pub(super) sampler: Option<Box<Sampler>>,
     scanner: Scanner,
     inner: Inner,
     /// Bytes at the start of `inner` whose packets were begun.
@@ -71,6 +74,7 @@ impl HalfPipe {
             unpacker,
             packer,
             text: None,
+            sampler: None,
             scanner: Scanner::new(direction),
             inner: Inner::default(),
             scanned_len: 0,
@@ -341,6 +345,7 @@ impl HalfPipe {
                 self.inner.traffic.unpack_ns += ns;
                 self.inner.worked_len += worked_len;
                 self.inner.traffic.plain_len += (self.inner.bytes.len() - before_len) as u64;
+                self.show(before_len);
                 if let Some(packer) = &mut self.packer {
                     packer.inner_grew(body.filter(|_| before_len == 0));
                 }
@@ -390,7 +395,12 @@ impl HalfPipe {
         let buffer = self.source_buffer().appending(READ_ROOM_LEN, &worker.spare);
         match ready!(source.poll_read(cx, buffer)) {
             Ok(0) => self.source_ended = true,
-            Ok(len) => self.count_plain(len),
+            Ok(len) => {
+                self.count_plain(len);
+                if self.unpacker.is_none() {
+                    self.show(self.inner.bytes.len() - len);
+                }
+            }
             Err(error) => {
                 // What it said before it was lost may be the reason.
                 self.source_ended = true;
@@ -398,6 +408,15 @@ impl HalfPipe {
             }
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// What has come behind `before_len` is shown to the tap, if it is on.
+    fn show(&mut self, before_len: usize) {
+        if let Some(sampler) = &mut self.sampler {
+            let bytes = self.inner.bytes.waiting().get(before_len..).unwrap_or_default();
+            let traffic = &self.inner.traffic;
+            sampler.grew(bytes, traffic.pack_ns + traffic.unpack_ns);
+        }
     }
 
     fn count_plain(&mut self, len: usize) {
