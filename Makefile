@@ -58,7 +58,7 @@ break-rules: servers ## breaks each rule of docs/protocol.md in a copy, and want
 bench: build servers ## direct against HAProxy against wirepress, with real sysbench
 	scripts/bench-relay $(ARGS)
 
-bench-smoke: servers ## every benchmark for a moment, so that none rots; its figures mean nothing
+bench-smoke: servers ## benchmarks for a moment, so that they do not rot; its figures mean nothing
 	@scripts/check-tools
 	scripts/bench-smoke
 
