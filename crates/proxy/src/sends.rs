@@ -83,10 +83,11 @@ impl Outgoing {
         Poll::Ready(Ok(()))
     }
 
-    /// The kernel took it and never said what became of it: it may still read the bytes.
-    fn lose(&self, error: &io::Error) {
+    /// The kernel took it and never said what became of it: it may still read the bytes, and nobody knows whether the peer
+    /// has them.
+    fn lose(&self) {
         std::mem::forget(self.bytes.take());
-        self.sent(-error.raw_os_error().unwrap_or(libc::EIO));
+        self.sent(-libc::EIO);
     }
 
     /// The kernel is done with it: so many bytes, or a negative error.
@@ -139,7 +140,8 @@ impl Sends {
     /// Takes `bytes` behind what `outgoing` has; false if they are too many, or it is behind.
     pub(crate) fn push(&self, outgoing: &Rc<Outgoing>, bytes: &[u8], session: &Waker) -> bool {
         let mut waiting = outgoing.bytes.borrow_mut();
-        if waiting.len() + bytes.len() > SEND_LEN_MAX || (!waiting.is_empty() && !outgoing.is_queued()) {
+        let is_behind = !waiting.is_empty() && !outgoing.is_queued();
+        if is_behind || waiting.len() + bytes.len() > SEND_LEN_MAX || !self.is_on() {
             return false;
         }
         if waiting.capacity() == 0 {
@@ -182,12 +184,7 @@ impl Sends {
         {
             tracing::warn!(%error, "io_uring failed: from now on each send is a system call of its own");
             let taken_len = queue.len().saturating_sub(used.submission().len());
-            for (index, outgoing) in queue.iter().enumerate().filter(|(_, outgoing)| outgoing.is_queued()) {
-                match index < taken_len {
-                    true => outgoing.lose(&error),
-                    false => outgoing.sent(-libc::EAGAIN),
-                }
-            }
+            give_back(&queue, taken_len);
             // With what it had not taken.
             *ring = None;
         }
@@ -220,6 +217,25 @@ impl Sends {
             Poll::Pending
         })
         .await
+    }
+}
+
+/// The ring has failed when the kernel had taken the first `taken_len` of these.
+fn give_back(queue: &[Rc<Outgoing>], taken_len: usize) {
+    for (index, outgoing) in queue.iter().enumerate().filter(|(_, outgoing)| outgoing.is_queued()) {
+        match index < taken_len {
+            true => outgoing.lose(),
+            false => outgoing.sent(-libc::EAGAIN),
+        }
+    }
+}
+
+#[cfg(test)]
+impl Sends {
+    /// As if the ring had failed.
+    pub(crate) fn break_ring(&self, taken_len: usize) {
+        give_back(&std::mem::take(&mut *self.queue.borrow_mut()), taken_len);
+        *self.ring.borrow_mut() = None;
     }
 }
 

@@ -302,6 +302,26 @@ mod tests {
     }
 
     #[test]
+    fn what_a_broken_ring_had_not_taken_goes_the_ordinary_way_and_what_it_had_ends_the_session() {
+        with_and_without_ring(async |sends| {
+            let (mut ours, mut peer) = pair(&sends).await;
+            let (mut taken, _its_peer) = pair(&sends).await;
+            let had_ring = sends.is_on();
+            taken.write_all(b"who knows").await.unwrap();
+            ours.write_all(b"before, ").await.unwrap();
+            sends.break_ring(1);
+            assert!(!sends.is_on());
+            assert_eq!(taken.flush().await.is_err(), had_ring);
+            ours.write_all(b"and behind").await.unwrap();
+            ours.flush().await.unwrap();
+            drop(ours);
+            let mut read = String::new();
+            peer.read_to_string(&mut read).await.unwrap();
+            assert_eq!(read, "before, and behind");
+        });
+    }
+
+    #[test]
     fn more_sockets_than_fit_one_call_are_all_served() {
         with_and_without_ring(async |sends| {
             let mut legs = Vec::new();
