@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use bench::client::{Account, Client, Compression, Stop};
 use proxy::Address;
-use wire::response::text_result;
 use zeroize::Zeroizing;
 
 /// Where the admin port is, and who asks.
@@ -23,9 +22,6 @@ pub(crate) struct AdminPort {
     #[arg(long, value_name = "FILE")]
     pub(crate) password_file: Option<PathBuf>,
 }
-
-/// A row: a text for each column, or NULL.
-pub(crate) type Row = Vec<Option<String>>;
 
 impl AdminPort {
     /// Connects and logs in.
@@ -56,14 +52,4 @@ impl AdminPort {
             Address::Pair(_) => bail!("{} is an address of a pair; an admin port has none", self.admin),
         })
     }
-}
-
-/// What a statement answers.
-pub(crate) fn rows(client: &mut Client, sql: &str) -> anyhow::Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    client.query_rows(sql, |payload| {
-        let text = |value: Option<&[u8]>| value.map(|value| String::from_utf8_lossy(value).into_owned());
-        rows.push(text_result::row(payload).unwrap_or_default().into_iter().map(text).collect());
-    })?;
-    Ok(rows)
 }

@@ -5,9 +5,9 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
+use bench::client::Row;
 use serde_json::{Map, Value};
 
-use crate::admin_client::{Row, rows};
 use crate::args::StatusArgs;
 
 /// A part of the screen: its name, its statement, its columns, and whether each is a number.
@@ -70,7 +70,7 @@ const PARTS: [Part; 4] = [
 /// Asks and prints.
 pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<()> {
     let mut client = args.port.connect()?;
-    let answers = PARTS.iter().map(|part| rows(&mut client, part.sql)).collect::<anyhow::Result<Vec<_>>>()?;
+    let answers = PARTS.iter().map(|part| client.query_texts(part.sql)).collect::<Result<Vec<_>, _>>()?;
     client.quit();
     let text = if args.json { json(&answers) } else { screen(&answers) };
     // Who doesn't read it may close it.

@@ -21,12 +21,15 @@ use wire::connect::auth::Security;
 use wire::connect::client_auth::{ClientExchange, Plugin, Step};
 use wire::connect::greeting::FirstPacket;
 use wire::connect::{Greeting, Login};
-use wire::response::{ErrPacket, err, ok};
+use wire::response::{ErrPacket, err, ok, text_result};
 use wire::{Capabilities, Endpoint, command};
 use zeroize::Zeroizing;
 
 use super::scan::{Place, step};
 use super::{ClientFault, Scan, Stop, rsa};
+
+/// A row: a text for each column, or NULL.
+pub type Row = Vec<Option<String>>;
 
 /// Who we are.
 #[derive(Clone)]
@@ -169,7 +172,20 @@ impl Client {
         })
     }
 
-    /// The same; `seen` gets each payload of the reply as it came, and whether it is a row.
+    /// The rows: a text for each column, or NULL.
+    ///
+    /// # Errors
+    /// The server's error; a broken connection.
+    pub fn query_texts(&mut self, sql: &str) -> Result<Vec<Row>, ClientFault> {
+        let mut rows = Vec::new();
+        self.query_rows(sql, |payload| {
+            let text = |value: Option<&[u8]>| value.map(|value| String::from_utf8_lossy(value).into_owned());
+            rows.push(text_result::row(payload).unwrap_or_default().into_iter().map(text).collect());
+        })?;
+        Ok(rows)
+    }
+
+    /// As `query_rows`; `seen` gets each payload of the reply as it came, and whether it is a row.
     ///
     /// # Errors
     /// The server's error; a broken connection.

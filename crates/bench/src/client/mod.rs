@@ -17,7 +17,7 @@ mod rsa;
 mod scan;
 mod stop;
 
-pub use connection::{Account, Client, Compression};
+pub use connection::{Account, Client, Compression, Row};
 pub use fault::ClientFault;
 pub use scan::Scan;
 pub use stop::Stop;

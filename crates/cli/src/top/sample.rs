@@ -5,9 +5,7 @@
 use std::time::Duration;
 
 use admin::Flow;
-use bench::client::Client;
-
-use crate::admin_client::{Row, rows};
+use bench::client::{Client, Row};
 
 /// One look.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -46,9 +44,9 @@ pub(super) struct Session {
 impl Sample {
     /// Asks for one.
     pub(super) fn ask(client: &mut Client, at: Duration) -> anyhow::Result<Self> {
-        let sessions = rows(client, &sessions_sql())?.iter().map(session).collect();
+        let sessions = client.query_texts(&sessions_sql())?.iter().map(session).collect();
         let mut minutes: Vec<(String, [Counts; 4])> = Vec::new();
-        for row in rows(client, MINUTES_SQL)? {
+        for row in client.query_texts(MINUTES_SQL)? {
             let [minute, side, direction] = [0, 1, 2].map(|at| text(&row, at));
             if minutes.last().is_none_or(|(last, _)| *last != minute) {
                 minutes.push((minute, Default::default()));

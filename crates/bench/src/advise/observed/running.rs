@@ -13,7 +13,6 @@ use anyhow::{Context, bail};
 use codec::Algorithm;
 use lab::link::Address;
 use wire::Capabilities;
-use wire::response::text_result;
 
 use super::gathered::{Gathered, Seen};
 use super::{Observation, Sampled, UNKNOWN_USER, cost, told};
@@ -21,7 +20,7 @@ use crate::advise::candidate::{Candidate, CodecRates, Packer};
 use crate::advise::forecast::LinkShape;
 use crate::advise::link::KnownLink;
 use crate::advise::verdict::Remedies;
-use crate::client::{Account, Client, ClientFault, Compression, Stop};
+use crate::client::{Account, Client, ClientFault, Compression, Row, Stop};
 use crate::run::Progress;
 
 /// A running proxy.
@@ -153,17 +152,6 @@ fn observation(
     }
 }
 
-type Row = Vec<Option<String>>;
-
-fn rows(client: &mut Client, sql: &str) -> anyhow::Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    client.query_rows(sql, |payload| {
-        let text = |value: Option<&[u8]>| value.map(|value| String::from_utf8_lossy(value).into_owned());
-        rows.push(text_result::row(payload).unwrap_or_default().into_iter().map(text).collect());
-    })?;
-    Ok(rows)
-}
-
 /// The values of a row, one after the other.
 struct Values(std::vec::IntoIter<Option<String>>);
 
@@ -196,8 +184,7 @@ impl Values {
 }
 
 fn state(client: &mut Client) -> anyhow::Result<Told> {
-    let row = rows(
-        client,
+    let row = client.query_texts(
         "select number, seconds_left, seconds, cpu_ns, sessions, sessions_at_once, sessions_server_packs, commands, \
          exchanges, dialogues, pipelined, server, server_offers_zlib, server_offers_zstd, client_round_trip_us, \
          client_bytes_per_second, client_is_local, server_round_trip_us, server_bytes_per_second, server_is_local \
@@ -224,8 +211,7 @@ fn state(client: &mut Client) -> anyhow::Result<Told> {
 
 /// Plain bytes that it was seen on, candidate, rates.
 fn rates(client: &mut Client) -> anyhow::Result<Vec<(usize, Candidate, CodecRates)>> {
-    let rows = rows(
-        client,
+    let rows = client.query_texts(
         "select frame_bytes_max, algorithm, level, plain_bytes, packed_bytes, pack_cpu_ns, unpack_cpu_ns from tap_codecs \
          where plain_bytes > 0",
     )?;
@@ -256,8 +242,7 @@ fn gathered(
     rates: &[(usize, Candidate, CodecRates)],
 ) -> anyhow::Result<Gathered> {
     let mut gathered = Gathered::new(seed);
-    let rows = rows(
-        client,
+    let rows = client.query_texts(
         "select request_bytes, reply_bytes, first_ns, time_ns, server_algorithm, server_level from tap_exchanges",
     )?;
     for row in rows {
