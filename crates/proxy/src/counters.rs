@@ -39,6 +39,8 @@ pub struct Traffic {
 impl Traffic {
     /// How many numbers there are.
     pub(crate) const FIELDS: usize = 10;
+    /// How many of them, the first, are lengths.
+    pub(crate) const LENS: usize = 3;
 
     pub(crate) const fn fields(&self) -> [u64; Self::FIELDS] {
         let Self {
@@ -65,6 +67,12 @@ impl Traffic {
             pack_ns,
             unpack_ns,
         ]
+    }
+
+    /// Whether any of it came or went in frames; if not, only the lengths are anything but 0.
+    pub(crate) const fn has_frames(&self) -> bool {
+        let packed = self.frames_packed | self.frames_stored | self.frames_forwarded;
+        packed | self.source_frames_packed | self.source_frames_stored != 0
     }
 
     pub(crate) const fn of_fields(fields: [u64; Self::FIELDS]) -> Self {

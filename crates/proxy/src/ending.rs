@@ -1,8 +1,8 @@
-//! The word that ends all sessions: first each when it holds nothing, then all at once.
+//! The words that end sessions: all of them, first each when it holds nothing, then all at once; and one by itself.
 //!
 //! Not here: which session holds something (`wire::conversation`), what clients are told (`session`).
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::task::Poll;
 
 use tokio::sync::Notify;
@@ -12,6 +12,22 @@ use tokio::sync::Notify;
 pub(crate) struct Ending {
     stage: AtomicU8,
     notify: Notify,
+}
+
+/// The word that ends one session.
+#[derive(Default)]
+pub(crate) struct Kill {
+    is_said: AtomicBool,
+    notify: Notify,
+}
+
+/// Why work was given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GivenUp {
+    /// All sessions end.
+    Stopped,
+    /// This one was killed.
+    Killed,
 }
 
 const DRAINING: u8 = 1;
@@ -43,11 +59,21 @@ impl Ending {
     }
 
     /// Runs `work` until it is done, or `None` when all sessions end first. It is polled when the drain begins.
-    ///
-    /// Cost: one atomic load per poll; a notification is subscribed to only once per stage.
     pub(crate) async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        self.unless_over(&Kill::default(), work).await.ok()
+    }
+
+    /// Runs `work` until it is done, or all sessions end, or its own is killed. It is polled when the drain begins.
+    ///
+    /// Cost: two atomic loads per poll; notifications are subscribed to only once per stage.
+    pub(crate) async fn unless_over<T>(
+        &self,
+        kill: &Kill,
+        work: impl Future<Output = T>,
+    ) -> Result<T, GivenUp> {
         let mut work = std::pin::pin!(work);
         let mut notified = std::pin::pin!(self.notify.notified());
+        let mut killed = std::pin::pin!(kill.notify.notified());
         let mut seen = None;
         std::future::poll_fn(|cx| {
             let stage = self.stage.load(Ordering::Acquire);
@@ -56,13 +82,30 @@ impl Ending {
                 while notified.as_mut().poll(cx).is_ready() {
                     notified.set(self.notify.notified());
                 }
+                if killed.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(Err(GivenUp::Killed));
+                }
             }
             if self.is_stopped() {
-                return Poll::Ready(None);
+                return Poll::Ready(Err(GivenUp::Stopped));
             }
-            work.as_mut().poll(cx).map(Some)
+            if kill.is_said() {
+                return Poll::Ready(Err(GivenUp::Killed));
+            }
+            work.as_mut().poll(cx).map(Ok)
         })
         .await
+    }
+}
+
+impl Kill {
+    pub(crate) fn say(&self) {
+        self.is_said.store(true, Ordering::Release);
+        self.notify.notify_one();
+    }
+
+    pub(crate) fn is_said(&self) -> bool {
+        self.is_said.load(Ordering::Acquire)
     }
 }
 
@@ -96,5 +139,15 @@ mod tests {
             ending.stop();
         });
         assert_eq!(ended, None);
+    }
+    #[tokio::test]
+    async fn a_kill_ends_its_own_work_only_before_it_begins_and_while_it_waits() {
+        let ending = Ending::default();
+        let (killed, other) = (Kill::default(), Kill::default());
+        let never = ending.unless_over(&killed, std::future::pending::<()>());
+        let brief = ending.unless_over(&other, tokio::task::yield_now());
+        let (ended, done, ()) = tokio::join!(never, brief, async { killed.say() });
+        assert_eq!((ended, done), (Err(GivenUp::Killed), Ok(())));
+        assert_eq!(ending.unless_over(&killed, std::future::ready(())).await, Err(GivenUp::Killed));
     }
 }

@@ -7,16 +7,15 @@
 //! reader sees each number whole, and numbers of the same moment only when the session rests.
 //! Not here: sums (`registry`), what is done with the numbers (crate `admin`).
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime};
 
 use codec::Algorithm;
-use tokio::sync::Notify;
 use zeroize::Zeroizing;
 
 use crate::counters::Traffic;
+use crate::ending::Kill;
 use crate::{Address, Phase};
 
 /// Bytes of one leg since it was opened.
@@ -168,8 +167,8 @@ pub(crate) struct Meter {
     /// Milliseconds behind `begun_at`.
     command_since_ms: AtomicU64,
     decisions: Mutex<[Option<Decision>; 2]>,
-    killed: AtomicBool,
-    kill: Notify,
+    /// Ends the session.
+    pub(crate) kill: Kill,
 }
 
 impl Meter {
@@ -190,8 +189,7 @@ impl Meter {
             commands: AtomicU64::new(0),
             command_since_ms: AtomicU64::new(0),
             decisions: Mutex::default(),
-            killed: AtomicBool::new(false),
-            kill: Notify::new(),
+            kill: Kill::default(),
         }
     }
 
@@ -210,7 +208,13 @@ impl Meter {
     /// Stores the session's numbers.
     pub(crate) fn publish(&self, traffic: &[Traffic; 2], legs: &[LegLens; 2]) {
         for (cells, traffic) in self.traffic.iter().zip(traffic) {
-            store(cells, &traffic.fields());
+            let fields = traffic.fields();
+            let (lens, frames) = fields.split_at(Traffic::LENS);
+            let (len_cells, frame_cells) = cells.split_at(Traffic::LENS);
+            store(len_cells, lens);
+            if traffic.has_frames() {
+                store(frame_cells, frames);
+            }
         }
         for (cells, lens) in self.legs.iter().zip(legs) {
             let LegLens { received_len, sent_len, socket_received_len, socket_sent_len } = *lens;
@@ -246,31 +250,6 @@ impl Meter {
         *held(&self.decisions) = decisions;
     }
 
-    /// Ends the session.
-    pub(crate) fn kill(&self) {
-        self.killed.store(true, Ordering::Release);
-        self.kill.notify_one();
-    }
-
-    /// Runs `work` until it is done, or `None` when the session is killed first.
-    ///
-    /// Cost: one atomic load per poll; the notification is subscribed to only once.
-    pub(crate) async fn unless_killed<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        let mut work = std::pin::pin!(work);
-        let mut notified = std::pin::pin!(self.kill.notified());
-        let mut is_subscribed = false;
-        std::future::poll_fn(|cx| {
-            if !std::mem::replace(&mut is_subscribed, true) && notified.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(None);
-            }
-            if self.killed.load(Ordering::Acquire) {
-                return Poll::Ready(None);
-            }
-            work.as_mut().poll(cx).map(Some)
-        })
-        .await
-    }
-
     /// Terms of both legs since the login.
     pub(crate) fn algorithms(&self) -> Option<[Algorithm; 2]> {
         held(&self.logged_in).as_ref().map(|facts| [facts.client_leg.algorithm, facts.server_leg.algorithm])
@@ -304,7 +283,7 @@ impl Meter {
             age,
             logged_in: held(&self.logged_in).clone(),
             command: (command != NO_COMMAND).then_some(command),
-            is_killed: self.killed.load(Ordering::Relaxed),
+            is_killed: self.kill.is_said(),
             waits_for: State::ALL.get(state).copied().unwrap_or(State::Rests),
             text: held(&self.text).as_ref().map(|text| text.to_string()),
             command_age: age.saturating_sub(since),

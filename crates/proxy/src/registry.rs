@@ -79,7 +79,7 @@ impl Registry {
     /// Ends a session; was it there?
     pub(crate) fn kill(&self, id: u64) -> bool {
         let meter = self.held().running.get(&id).cloned();
-        meter.inspect(|meter| meter.kill()).is_some()
+        meter.inspect(|meter| meter.kill.say()).is_some()
     }
 
     /// Sums of all sessions that have logged in, running or ended.

@@ -10,6 +10,7 @@ use codec::Algorithm;
 use wire::session_status::ZLIB_LEVEL;
 
 use crate::connect::{Authenticated, FramedLeg, Handshake};
+use crate::ending::GivenUp;
 use crate::leg::Leg;
 use crate::meter::{LegTerms, LoggedIn, Meter};
 use crate::relay::{End, Relay};
@@ -87,7 +88,7 @@ impl Session {
         let mut handshake = Handshake::new(client, address, &route.config);
         let connected = {
             let connecting = pin!(handshake.run(route, worker));
-            ending.unless_stopped(meter.unless_killed(connecting)).await
+            ending.unless_over(&meter.kill, connecting).await
         };
         self.client = handshake.client_address.to_string();
         let _address_permit = handshake.address_permit.take();
@@ -97,16 +98,16 @@ impl Session {
             None => route.servers.to_string(),
         };
         let legs = match connected {
-            Some(Some(Ok(agreement))) => handshake.into_authenticated(agreement),
-            Some(Some(Err(error))) => {
+            Ok(Ok(agreement)) => handshake.into_authenticated(agreement),
+            Ok(Err(error)) => {
                 self.was_a_look = handshake.is_a_look(&error);
                 handshake.refuse(error.for_client(&self.server), error.side).await;
                 return Err(error);
             }
-            ended @ (None | Some(None)) => {
-                let why = if ended.is_some() { killed(handshake.phase) } else { stopped(handshake.phase) };
+            Err(given_up) => {
+                let why = over(given_up, handshake.phase);
                 handshake.refuse(why.for_client(&self.server), wire::Side::Client).await;
-                return if ended.is_some() { Err(why) } else { Ok(()) };
+                return if given_up == GivenUp::Killed { Err(why) } else { Ok(()) };
             }
         };
         let Some(legs) = legs else { return Ok(()) };
@@ -119,13 +120,13 @@ impl Session {
         let mut relay = Relay::new(legs, route, worker, meter);
         let ended = {
             let relaying = pin!(relay.run());
-            ending.unless_stopped(meter.unless_killed(relaying)).await
+            ending.unless_over(&meter.kill, relaying).await
         };
-        let ended = ended.map(|ended| ended.unwrap_or_else(|| Err(killed(Phase::Command))));
         let error = match &ended {
-            Some(Ok(End::Closed)) => None,
-            Some(Err(error)) => error.for_client(&self.server),
-            Some(Ok(End::Drained)) | None => stopped(Phase::Command).for_client(&self.server),
+            Ok(Ok(End::Closed)) => None,
+            Ok(Err(error)) => error.for_client(&self.server),
+            Ok(Ok(End::Drained)) => over(GivenUp::Stopped, Phase::Command).for_client(&self.server),
+            Err(given_up) => over(*given_up, Phase::Command).for_client(&self.server),
         };
         if let Some(error) = error
             && let Err(untold) = relay.tell_client(&error).await
@@ -134,7 +135,11 @@ impl Session {
         }
         self.traffic = relay.traffic();
         relay.close().await;
-        ended.map_or(Ok(()), |ended| ended.map(drop))
+        match ended {
+            Ok(ended) => ended.map(drop),
+            Err(GivenUp::Stopped) => Ok(()),
+            Err(GivenUp::Killed) => Err(over(GivenUp::Killed, Phase::Command)),
+        }
     }
 
     fn facts(&self, legs: &Authenticated) -> LoggedIn {
@@ -210,12 +215,12 @@ fn client_leg(socket: AcceptedSocket) -> std::io::Result<(Leg, ClientAddress)> {
     })
 }
 
-const fn stopped(phase: Phase) -> SessionError {
-    SessionError { side: wire::Side::Client, phase, cause: Cause::Stopping }
-}
-
-const fn killed(phase: Phase) -> SessionError {
-    SessionError { side: wire::Side::Client, phase, cause: Cause::Killed }
+const fn over(given_up: GivenUp, phase: Phase) -> SessionError {
+    let cause = match given_up {
+        GivenUp::Stopped => Cause::Stopping,
+        GivenUp::Killed => Cause::Killed,
+    };
+    SessionError { side: wire::Side::Client, phase, cause }
 }
 
 fn lost(error: std::io::Error) -> SessionError {
