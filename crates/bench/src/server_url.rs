@@ -76,6 +76,7 @@ fn parse(text: &str) -> Result<ServerUrl, Cause> {
         user: percent_decoded(user)?,
         password: Zeroizing::new(percent_decoded(password)?),
         database: percent_decoded(database)?,
+        tls: None,
     };
     let address = match socket(query)? {
         Some(path) => Address::Unix(path),
@@ -138,7 +139,7 @@ mod tests {
 
     fn parsed(text: &str) -> (String, String, String, String) {
         let url: ServerUrl = text.parse().unwrap();
-        let Account { user, password, database } = url.account;
+        let Account { user, password, database, tls: _ } = url.account;
         (url.address.to_string(), user, password.to_string(), database)
     }
 

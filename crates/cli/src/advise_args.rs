@@ -8,6 +8,8 @@ use clap::{ArgGroup, Args};
 use lab::link::Link;
 use proxy::Address;
 
+use crate::admin_client::AdminTls;
+
 /// Tell what compression would do for your own statements or traffic, server and link.
 ///
 /// Runs the statements of a file or of a sysbench script on your server, with each compression in turn; or looks at live
@@ -42,6 +44,8 @@ pub(crate) struct AdviseArgs {
     /// A file whose first line is its password.
     #[arg(long, value_name = "FILE", requires = "admin")]
     pub(crate) admin_password_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) admin_tls: AdminTls,
     /// Read a capture of the server's port (pcap or pcapng).
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,

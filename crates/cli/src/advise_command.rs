@@ -50,6 +50,7 @@ fn running(args: &AdviseArgs, time: Duration) -> anyhow::Result<Option<RunningOp
         admin: admin.clone(),
         user: args.admin_user.clone(),
         password_file: args.admin_password_file.clone(),
+        tls: args.admin_tls.clone(),
     };
     Ok(Some(RunningOptions { admin: port.address()?, account: port.account()?, time }))
 }

@@ -63,6 +63,7 @@ pub use registry::{Sum, SumLabels};
 pub use route::FileError;
 pub use tap::{TapCodec, TapCounts, TapExchange, TapRefused, TapState, TapWay};
 pub use tls::{
-    BadFingerprint, Fingerprint, ListenerTls, ServerTls, SslMode, TlsError, TlsMode, make_self_signed,
+    BadFingerprint, ClientParts, Fingerprint, ListenerTls, ServerTls, SslMode, TlsError, TlsMode,
+    make_self_signed,
 };
 pub use wire::limits::LOGIN_LEN_MAX;

@@ -1,7 +1,7 @@
 //! A connection: opened, logged in, asked, closed.
 //!
 //! ```text
-//!  connect ─▶ greeting ─▶ login, answers ─▶ OK ─▶ [frames] ─▶ command, reply to its end ─▶ … ─▶ quit
+//!  connect ─▶ greeting ─▶ [TLS] ─▶ login, answers ─▶ OK ─▶ [frames] ─▶ command, reply to its end ─▶ … ─▶ quit
 //! ```
 //!
 //! Invariants: compression starts behind the OK that ends the login; a read gives up after
@@ -17,22 +17,24 @@ use std::time::{Duration, Instant};
 
 use codec::Algorithm;
 use lab::link::Address;
+use rustls::{ClientConnection, StreamOwned};
 use wire::connect::auth::Security;
 use wire::connect::client_auth::{ClientExchange, Plugin, Step};
 use wire::connect::greeting::FirstPacket;
+use wire::connect::login::ssl_request;
 use wire::connect::{Greeting, Login};
 use wire::response::{ErrPacket, err, ok, text_result};
 use wire::{Capabilities, Endpoint, command};
 use zeroize::Zeroizing;
 
 use super::scan::{Place, step};
-use super::{ClientFault, Scan, Stop, rsa};
+use super::{ClientFault, ClientTls, Scan, Stop, rsa};
 
 /// A row: a text for each column, or NULL.
 pub type Row = Vec<Option<String>>;
 
-/// Who we are.
-#[derive(Clone)]
+/// Who we are, and whether anybody may listen.
+#[derive(Clone, Default)]
 pub struct Account {
     /// Account name.
     pub user: String,
@@ -40,6 +42,8 @@ pub struct Account {
     pub password: Zeroizing<String>,
     /// Default database; empty for none.
     pub database: String,
+    /// TLS, on anything but a Unix socket.
+    pub tls: Option<ClientTls>,
 }
 
 impl fmt::Debug for Account {
@@ -112,7 +116,14 @@ impl Client {
         compression: Compression,
         greeting: Greeting,
     ) -> Result<(), ClientFault> {
-        let capabilities = capabilities(address, account, compression.algorithm, greeting.capabilities)?;
+        let mut capabilities = capabilities(address, account, compression.algorithm, greeting.capabilities)?;
+        let tls = account.tls.as_ref().filter(|_| matches!(self.stream, Stream::Tcp(_)));
+        let can_encrypt = greeting.capabilities.contains(Capabilities::SSL);
+        if tls.is_some_and(|tls| tls.is_required) && !can_encrypt {
+            return Err(ClientFault::TlsNotOffered { address: address.clone() });
+        }
+        let tls = tls.filter(|_| can_encrypt);
+        capabilities = capabilities.with(Capabilities::SSL, tls.is_some());
         self.deprecate_eof = capabilities.contains(Capabilities::DEPRECATE_EOF);
         // A plugin that we lack is answered as native; the server then asks for the account's own.
         let plugin = Plugin::named(&greeting.auth_plugin).unwrap_or(Plugin::Native);
@@ -128,7 +139,13 @@ impl Client {
             attributes: None,
             zstd_level: (compression.algorithm == Algorithm::Zstd).then_some(compression.level),
         };
-        self.endpoint.send(&login.build());
+        let login = login.build();
+        if let Some(tls) = tls {
+            self.endpoint.send(&ssl_request(&login, capabilities));
+            self.write()?;
+            self.encrypt(tls, address)?;
+        }
+        self.endpoint.send(&login);
         self.write()?;
         let mut exchange = ClientExchange::new(plugin, password, greeting.nonce, self.stream.security());
         loop {
@@ -149,6 +166,24 @@ impl Client {
             }
         }
         self.endpoint.start_compression(compression.algorithm, compression.level);
+        Ok(())
+    }
+
+    fn encrypt(&mut self, tls: &ClientTls, address: &Address) -> Result<(), ClientFault> {
+        let failed = |source| ClientFault::Tls { address: address.clone(), source };
+        let Stream::Tcp(socket) = std::mem::replace(&mut self.stream, Stream::Gone) else { return Ok(()) };
+        let mut stream = tls.over(socket).map_err(failed)?;
+        let start = Instant::now();
+        while stream.conn.is_handshaking() {
+            if self.stop.is_wished() {
+                return Err(ClientFault::Interrupted);
+            }
+            match stream.conn.complete_io(&mut stream.sock) {
+                Err(error) if is_timeout(&error) && start.elapsed() <= SILENCE_MAX => {}
+                ended => _ = ended.map_err(failed)?,
+            }
+        }
+        self.stream = Stream::Tls(Box::new(stream));
         Ok(())
     }
 
@@ -308,7 +343,10 @@ fn is_timeout(error: &io::Error) -> bool {
 
 enum Stream {
     Tcp(TcpStream),
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
     Unix(UnixStream),
+    /// Its TLS handshake failed.
+    Gone,
 }
 
 impl Stream {
@@ -332,7 +370,8 @@ impl Stream {
 
     fn security(&self) -> Security {
         match self {
-            Self::Tcp(_) => Security::Plain,
+            Self::Tcp(_) | Self::Gone => Security::Plain,
+            Self::Tls(_) => Security::Tls,
             Self::Unix(_) => Security::Socket,
         }
     }
@@ -340,14 +379,19 @@ impl Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.read(buffer),
+            Self::Tls(stream) => stream.read(buffer),
             Self::Unix(stream) => stream.read(buffer),
+            Self::Gone => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.write(bytes),
+            // What the socket doesn't take now goes out before the next bytes that are written or read.
+            Self::Tls(stream) => stream.write(bytes),
             Self::Unix(stream) => stream.write(bytes),
+            Self::Gone => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 }

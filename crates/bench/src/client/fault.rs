@@ -56,6 +56,20 @@ pub enum ClientFault {
     /// The socket broke.
     #[error("the connection broke")]
     Socket(#[from] io::Error),
+    /// TLS could not be agreed on, or the server is not who it should be.
+    #[error("TLS with {address}")]
+    Tls {
+        /// Whom we asked.
+        address: Address,
+        /// What was wrong.
+        source: io::Error,
+    },
+    /// TLS was asked for and is not offered.
+    #[error("{address} offers no TLS")]
+    TlsNotOffered {
+        /// Whom we asked.
+        address: Address,
+    },
     /// The peer broke the protocol.
     #[error("{0}")]
     Wire(#[from] wire::Fault),

@@ -9,15 +9,17 @@
 //! Invariants: one command at a time; every reply is read to its end before the next command; a wait can be
 //! interrupted and has a deadline; the password is wiped when it has been used and never printed.
 //!
-//! Not here: TLS, prepared statements, types of columns.
+//! Not here: prepared statements, types of columns.
 
 mod connection;
 mod fault;
 mod rsa;
 mod scan;
 mod stop;
+mod tls;
 
 pub use connection::{Account, Client, Compression, Row};
 pub use fault::ClientFault;
 pub use scan::Scan;
 pub use stop::Stop;
+pub use tls::ClientTls;

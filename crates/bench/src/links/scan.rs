@@ -164,7 +164,12 @@ impl Database {
             Server::Real(_) => (USER, PASSWORD),
             Server::Embedded { .. } => ("root", ""),
         };
-        Account { user: user.to_owned(), password: password.to_owned().into(), database: database.to_owned() }
+        Account {
+            user: user.to_owned(),
+            password: password.to_owned().into(),
+            database: database.to_owned(),
+            tls: None,
+        }
     }
 
     fn fill(&self, rows: u32, stop: &Stop) -> anyhow::Result<()> {

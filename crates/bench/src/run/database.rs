@@ -263,7 +263,12 @@ impl Drop for Database {
 }
 
 fn account(user: &str, password: &str, database: &str) -> Account {
-    Account { user: user.to_owned(), password: password.to_owned().into(), database: database.to_owned() }
+    Account {
+        user: user.to_owned(),
+        password: password.to_owned().into(),
+        database: database.to_owned(),
+        tls: None,
+    }
 }
 
 /// The schema of private and embedded databases, as in the published experiment.

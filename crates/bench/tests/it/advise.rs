@@ -93,6 +93,7 @@ fn what_writes_is_refused_by_its_text_or_by_the_session() {
         user: USER.to_owned(),
         password: PASSWORD.to_owned().into(),
         database: "advise".to_owned(),
+        tls: None,
     };
     let mut client =
         Client::connect(&server.address().into(), &account, Compression::NONE, &Stop::new()).unwrap();

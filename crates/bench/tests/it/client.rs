@@ -8,7 +8,12 @@ use lab::link::Address;
 use lab::real::{Kind, Options, PASSWORD, RealServer, USER, required, required_with};
 
 fn account(user: &str, password: &str, database: &str) -> Account {
-    Account { user: user.to_owned(), password: password.to_owned().into(), database: database.to_owned() }
+    Account {
+        user: user.to_owned(),
+        password: password.to_owned().into(),
+        database: database.to_owned(),
+        tls: None,
+    }
 }
 
 fn connect(

@@ -120,8 +120,12 @@ fn pcap(file: &Path, port: u16) -> Workload {
 fn a_capture_of_a_real_conversation_is_advised_about() {
     let Some(server) = required(Kind::MySql) else { return };
     let (address, record) = recorder(server.address());
-    let account =
-        Account { user: USER.to_owned(), password: PASSWORD.to_owned().into(), database: String::new() };
+    let account = Account {
+        user: USER.to_owned(),
+        password: PASSWORD.to_owned().into(),
+        database: String::new(),
+        tls: None,
+    };
     let mut client = Client::connect(&address.into(), &account, Compression::NONE, &Stop::new()).unwrap();
     for _ in 0..40 {
         client

@@ -91,6 +91,54 @@ fn a_port_of_the_network_without_a_password_is_refused_with_what_to_do() {
 }
 
 #[test]
+fn our_own_commands_speak_tls_with_an_admin_port_and_check_whom_they_speak_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("password"), "secret\n").unwrap();
+    let password = format!("--password-file={}", path("password"));
+    // Nobody else gets these as long as they are held here, and the proxy only when they are not.
+    let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let (with_tls, without) = (free(), free());
+    let begin = |admin: &str, tls: Option<String>| {
+        let mut args = vec![
+            "--listen=127.0.0.1:0".to_owned(),
+            "--server=127.0.0.1:9".to_owned(),
+            format!("--admin-listen={admin}"),
+            format!("--admin-password-file={}", path("password")),
+        ];
+        args.extend(tls);
+        let process = ProxyProcess::start(&args.iter().map(String::as_str).collect::<Vec<_>>(), 1);
+        // The port is opened behind the line that says that the proxy listens.
+        let begun = Instant::now();
+        while std::net::TcpStream::connect(admin).is_err() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "{}", process.log());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        process
+    };
+    let _first = begin(&with_tls, Some(format!("--admin-tls-self-signed={}", folder.path().display())));
+    let _second = begin(&without, None);
+    let status = |admin: &str, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wirepress"));
+        let output = command.args(["status", "--admin", admin, &password]).args(more).output().unwrap();
+        (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    };
+    let wrong = format!("--ssl-fp={}", "00".repeat(32));
+    let ca = format!("--ssl-ca={}", path("wirepress-cert.pem"));
+    for (admin, more, code, told) in [
+        (&with_tls, &["--ssl-mode=required"][..], 0, "127.0.0.1"),
+        (&with_tls, &[&ca], 0, "127.0.0.1"),
+        (&with_tls, &[&wrong], 1, "fingerprint"),
+        (&with_tls, &["--ssl-ca=/nowhere.pem"], 64, "/nowhere.pem"),
+        (&without, &[], 0, "127.0.0.1"),
+        (&without, &["--ssl-mode=required"], 1, "offers no TLS"),
+    ] {
+        let (ended, screen) = status(admin, more);
+        assert!(ended == Some(code) && screen.contains(told), "{more:?}: {ended:?} {screen}");
+    }
+}
+
+#[test]
 fn log_lines_are_objects_on_request() {
     let args = ["--listen=127.0.0.1:0", "--server=127.0.0.1:9", "--log-format=json", "--ssl-mode=disabled"];
     let mut process = ProxyProcess::start(&args, 1);

@@ -60,6 +60,7 @@ fn a_rolling_restart_under_load_leaves_no_statement_in_doubt() {
         user: USER.to_owned(),
         password: Zeroizing::new(PASSWORD.to_owned()),
         database: "r".to_owned(),
+        tls: None,
     };
     let (told, done) = (Arc::<Told>::default(), AtomicBool::new(false));
     std::thread::scope(|scope| {

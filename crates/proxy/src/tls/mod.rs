@@ -30,7 +30,7 @@ pub use fingerprint::{BadFingerprint, Fingerprint};
 pub use listener::{ListenerTls, TlsMode};
 pub(crate) use reloading::Reloading;
 pub use self_signed::make_self_signed;
-pub use server_leg::{ServerTls, SslMode};
+pub use server_leg::{ClientParts, ServerTls, SslMode};
 
 /// Whether a handshake failed because the peer speaks no TLS, or not any more.
 pub(crate) fn is_no_tls(error: &io::Error) -> bool {

@@ -85,6 +85,17 @@ impl ServerTls {
             .map_err(|error| Cause::Tls(io::Error::new(io::ErrorKind::InvalidInput, error)))
     }
 
+    /// What a client without a proxy needs for a server at `address`, and whether TLS must be had there; `None` when it is
+    /// disabled.
+    ///
+    /// # Errors
+    /// Settings that contradict each other, files that can't be used, a host that is no name.
+    pub fn client(&self, address: &Address) -> Result<Option<ClientParts>, TlsError> {
+        let Some(config) = self.load()? else { return Ok(None) };
+        let name = self.name_of(address).map_err(|cause| TlsError::Setup(cause.to_string()))?;
+        Ok(Some((config.get(), name, self.mode() >= SslMode::Required)))
+    }
+
     /// Reads the files; `None` when TLS is disabled.
     pub(crate) fn load(&self) -> Result<Option<Reloading<ClientConfig>>, TlsError> {
         let setup = |text: &str| Err(TlsError::Setup(text.to_owned()));
@@ -149,6 +160,9 @@ impl ServerTls {
         })
     }
 }
+
+/// How to encrypt, whom to expect, and whether to insist.
+pub type ClientParts = (Arc<ClientConfig>, ServerName<'static>, bool);
 
 /// Checks a server's certificate as far as the mode asks.
 #[derive(Debug)]

@@ -130,6 +130,7 @@ pub(super) fn try_log_in(address: SocketAddr) -> Result<Client, ClientFault> {
         user: USER.to_owned(),
         password: Zeroizing::new(PASSWORD.to_owned()),
         database: String::new(),
+        tls: None,
     };
     Client::connect(&address.into(), &account, Compression::NONE, &Stop::new())
 }
