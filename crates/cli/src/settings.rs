@@ -353,6 +353,25 @@ pub(crate) enum SslWish {
     VerifyIdentity,
 }
 
+impl From<StrategyWish> for RoutingStrategy {
+    fn from(wish: StrategyWish) -> Self {
+        match wish {
+            StrategyWish::FirstAvailable => Self::FirstAvailable,
+            StrategyWish::LeastConnections => Self::LeastConnections,
+        }
+    }
+}
+
+impl From<PolicyWish> for Policy {
+    fn from(wish: PolicyWish) -> Self {
+        match wish {
+            PolicyWish::Fixed => Self::Fixed,
+            PolicyWish::Latency => Self::Latency,
+            PolicyWish::Cost => Self::Cost,
+        }
+    }
+}
+
 impl From<SslWish> for SslMode {
     fn from(wish: SslWish) -> Self {
         match wish {
@@ -481,10 +500,7 @@ impl ListenerSettings {
         let mut config = ListenerConfig::new(listen, first);
         config.servers = servers;
         config.is_pair = is_pair;
-        config.routing_strategy = match self.routing_strategy {
-            Some(StrategyWish::LeastConnections) => RoutingStrategy::LeastConnections,
-            Some(StrategyWish::FirstAvailable) | None => RoutingStrategy::FirstAvailable,
-        };
+        config.routing_strategy = self.routing_strategy.map_or_else(Default::default, Into::into);
         config.health_check.monitor = match (self.monitor_user, self.monitor_password_file) {
             (Some(user), Some(password_file)) => Some(Monitor { user, password_file }),
             (None, None) => None,
@@ -511,12 +527,7 @@ impl ListenerSettings {
             zstd_level = self.zstd_compression_level;
             zstd_level_max = self.zstd_compression_level_max;
             zlib_level = self.zlib_compression_level;
-            policy = Some(match self.policy {
-                Some(PolicyWish::Fixed) => Policy::Fixed,
-                Some(PolicyWish::Latency) => Policy::Latency,
-                Some(PolicyWish::Cost) => Policy::Cost,
-                None => Policy::OF_THE_PROGRAM,
-            });
+            policy = Some(self.policy.map_or(Policy::OF_THE_PROGRAM, Policy::from));
             cost_p99_percent = self.cost_p99_percent.map(|percent| percent.0);
             intercept_session_status = self.intercept_session_status;
             query_text_len_max = self.query_text.map(|len| usize::try_from(len).unwrap_or_default());

@@ -155,3 +155,24 @@ fn the_cpu_budget_of_cost_is_kept_by_all_sessions_together_and_without_one_all_i
         }
     }
 }
+
+#[test]
+fn a_pair_keeps_the_budgets_of_cost_too() {
+    let Some(server) = required(Kind::MySql) else { return };
+    let sql = &rows(60_000);
+    let direct = select(server, server.address().port(), "uncompressed", sql);
+    let ratio = [0, 400].map(|percent| {
+        let address = server.address().to_string();
+        let budget = format!("--cost-cpu-percent={percent}");
+        let options = ["--policy=cost", &budget, "--cost-p99-percent=1000"];
+        let mut behind = vec!["--pair-listen=127.0.0.1:0", "--server", &address, "--ssl-mode=disabled"];
+        behind.extend(options);
+        let behind = ProxyProcess::start(&behind, 1);
+        let (before, port) = proxy(&format!("wirepress://{}", behind.addresses[0]), &options);
+        assert!(select(server, port, "uncompressed", sql) == direct, "{percent}");
+        let line = ended(before).remove(0);
+        number(&line, "plain_len") / number(&line, "server_leg_len")
+    });
+    // Stored frames have headers.
+    assert!(ratio[0] < 1.0 && ratio[1] > 1.7, "{ratio:?}");
+}

@@ -125,10 +125,7 @@ impl<'a> Relay<'a> {
         } = legs;
         let pacing = Pacing::new(&route.config, worker, [&client, &server], server_choice);
         for (leg, side) in [(&mut client.leg, Side::Client), (&mut server.leg, Side::Server)] {
-            if let Some(stream) = leg.pair_mut() {
-                stream.start_packing(&worker.shared);
-            }
-            pacing.bound_pair(side, leg);
+            pacing.start_pair(side, leg, worker);
             leg.send_together(&worker.sends);
         }
         let login_lens = [&client.leg, &server.leg].map(|leg| [leg.received_len, leg.sent_len]);

@@ -34,7 +34,7 @@ pub(super) struct Paced {
 }
 
 enum Chooser {
-    Latency(Pace),
+    Latency(Box<Pace>),
     Cost(Cost),
 }
 
@@ -63,7 +63,7 @@ impl Paced {
             pace.assume_reader(gains);
         }
         let looker = Looker::new(leg, pace.room().unsent_len)?;
-        Some(Self::new(Chooser::Latency(pace), Some(looker), link, algorithm, side))
+        Some(Self::new(Chooser::Latency(Box::new(pace)), Some(looker), link, algorithm, side))
     }
 
     /// Of frames to `side`, for the fewest bytes.

@@ -76,9 +76,11 @@ impl Pacing {
         Some(Box::new(paced))
     }
 
-    /// A pair's stream to `side` stays within the budgets.
-    pub(super) fn bound_pair(&self, side: Side, leg: &mut Leg) {
-        if let (Policy::Cost, Some(stream), Some(link)) = (self.policy, leg.pair_mut(), self.link(side)) {
+    /// A pair's stream to `side` may pack, within the budgets if there are any.
+    pub(super) fn start_pair(&self, side: Side, leg: &mut Leg, worker: &Worker) {
+        let Some(stream) = leg.pair_mut() else { return };
+        stream.start_packing(&worker.shared);
+        if let (Policy::Cost, Some(link)) = (self.policy, self.link(side)) {
             stream.stay_within(self.budgets.clone(), link);
         }
     }

@@ -67,7 +67,8 @@ impl Receipt {
         let before = std::mem::replace(&mut self.lens, lens);
         self.follow_requests(server_holds, lens.sent_len);
         let plain_len = lens.plain_len.saturating_sub(before.plain_len);
-        if !self.is_open && !(is_open && plain_len > 0) {
+        let begins = is_open && plain_len > 0;
+        if !self.is_open && !begins {
             return false;
         }
         let now = self.link.now();
