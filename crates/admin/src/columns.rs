@@ -31,6 +31,7 @@ pub(crate) const CONNECTIONS: LiveTable = LiveTable {
         ("server_level_negotiated", "INT UNSIGNED"),
         ("server_level", "INT UNSIGNED"),
         ("server_tls", "VARCHAR(16)"),
+        ("server_reason", "VARCHAR(255)"),
         ("client_to_server_plain_bytes", "BIGINT UNSIGNED NOT NULL"),
         ("client_to_server_packed_bytes", "BIGINT UNSIGNED NOT NULL"),
         ("client_to_server_ratio", "DOUBLE"),
@@ -71,9 +72,15 @@ pub(crate) const LINKS: LiveTable = LiveTable {
     columns: &[
         ("peer", "VARCHAR(45) NOT NULL"),
         ("side", "VARCHAR(8) NOT NULL"),
+        ("port", "INT UNSIGNED"),
         ("bytes_per_second", "DOUBLE"),
         ("seen_seconds_ago", "BIGINT UNSIGNED"),
+        ("reply_p99_us", "BIGINT UNSIGNED"),
         ("reader_gains", "VARCHAR(3)"),
+        ("stored_replies_bytes_per_second", "DOUBLE"),
+        ("packed_replies_bytes_per_second", "DOUBLE"),
+        ("server_leg", "VARCHAR(16)"),
+        ("server_leg_reason", "VARCHAR(255)"),
         ("sessions", "BIGINT UNSIGNED NOT NULL"),
     ],
 };

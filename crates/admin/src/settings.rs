@@ -4,17 +4,24 @@
 //! Not here: what they do (crate `proxy`).
 
 use codec::{Algorithm, AlgorithmSet, ZlibLevel, ZstdLevel};
-use proxy::{Change, ListenerConfig, Policy};
+use proxy::{COST_PERCENT_MAX, Change, ListenerConfig, Policy};
 
 /// A setting's name, its value, and whether SET changes it.
 pub(crate) type Setting = (&'static str, Option<String>, bool);
 
+/// The CPU budget, which all listeners share.
+pub(crate) const CPU_PERCENT: &str = "cost_cpu_percent";
+const P99_PERCENT: &str = "cost_p99_percent";
+
 /// The settings of a listener.
 pub(crate) fn all(config: &ListenerConfig) -> Vec<Setting> {
     let list = |algorithms: &[Algorithm]| algorithms.iter().map(|it| it.name()).collect::<Vec<_>>().join(",");
+    let wishes =
+        if config.server_algorithms_are_free { "auto".to_owned() } else { list(&config.server_algorithms) };
     let seconds = |limit: std::time::Duration| Some(limit.as_secs().to_string());
     vec![
-        ("compression_algorithms", Some(list(&config.server_algorithms)), false),
+        ("compression_algorithms", Some(wishes), false),
+        (P99_PERCENT, Some(config.cost_p99_percent.to_string()), true),
         ("connect_timeout", seconds(config.connect_timeout), false),
         ("idle_timeout", config.idle_timeout.and_then(seconds), false),
         ("intercept_session_status", Some(on_off(config.intercept_session_status)), true),
@@ -39,6 +46,7 @@ pub(crate) fn change(name: &str, value: &str) -> Option<Result<Change, String>> 
     let zstd = || value.parse::<ZstdLevel>().map_err(|error| error.to_string());
     Some(match name.to_ascii_lowercase().as_str() {
         "intercept_session_status" => switch(value).map(Change::InterceptSessionStatus),
+        P99_PERCENT => percent(value).map(Change::CostP99Percent),
         "policy" => policy(value).map(Change::Policy),
         "protocol_compression_algorithms" => algorithms(value).map(Change::Permitted),
         "zlib_compression_level" => {
@@ -56,9 +64,16 @@ fn algorithms(value: &str) -> Result<AlgorithmSet, String> {
 }
 
 fn policy(value: &str) -> Result<Policy, String> {
-    let all = [Policy::Fixed, Policy::Latency];
-    let named = all.into_iter().find(|policy| policy.name().eq_ignore_ascii_case(value));
-    named.ok_or_else(|| "neither fixed nor latency".to_owned())
+    let named = Policy::ALL.into_iter().find(|policy| policy.name().eq_ignore_ascii_case(value));
+    named.ok_or_else(|| "neither fixed, latency nor cost".to_owned())
+}
+
+/// A budget of `--policy cost`.
+///
+/// Errors: what is wrong with it.
+pub(crate) fn percent(value: &str) -> Result<u32, String> {
+    let percent = value.parse().ok().filter(|percent| *percent <= COST_PERCENT_MAX);
+    percent.ok_or_else(|| format!("no whole number of per cent from 0 to {COST_PERCENT_MAX}"))
 }
 
 fn switch(value: &str) -> Result<bool, String> {
@@ -88,7 +103,9 @@ mod tests {
         assert!(change("protocol_compression_algorithms", "zlib,lz4").unwrap().is_err());
         assert!(change("ZSTD_COMPRESSION_LEVEL", "23").unwrap().is_err());
         assert_eq!(change("policy", "Fixed"), Some(Ok(Change::Policy(Policy::Fixed))));
-        assert!(change("policy", "cost").unwrap().is_err());
+        assert_eq!(change("policy", "cost"), Some(Ok(Change::Policy(Policy::Cost))));
+        assert!(change("policy", "cheap").unwrap().is_err());
+        assert!(change("cost_p99_percent", "-1").unwrap().is_err());
         assert!(change("no_such", "1").is_none());
     }
 }

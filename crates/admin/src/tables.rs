@@ -62,6 +62,7 @@ impl Tables {
         ];
         row.extend(leg(|facts| facts.client_leg));
         row.extend(leg(|facts| facts.server_leg));
+        row.push(V::text(facts.map(|facts| facts.server_leg_reason)));
         let flows = Flow::of(&connection.traffic);
         for flow in &flows {
             row.extend([V::count(flow.plain_len), V::count(flow.packed_len), real(flow.ratio())]);
@@ -84,12 +85,19 @@ impl Tables {
 
     fn links(&self) -> Vec<Row> {
         let row = |link: proxy::LinkState| {
+            let last = link.replies.last;
             vec![
                 LiveValue::Text(link.peer.to_string()),
                 LiveValue::Text(link.side.name().to_owned()),
+                link.port.map_or(LiveValue::Null, |port| LiveValue::Int(port.into())),
                 real(link.seen.map(|(bytes_per_s, _)| bytes_per_s)),
                 link.seen.map_or(LiveValue::Null, |(_, ago)| LiveValue::count(ago.as_secs())),
+                link.reply_p99.map_or(LiveValue::Null, |p99| LiveValue::count(micros(p99))),
                 LiveValue::text(link.reader_gains.map(|gains| if gains { "YES" } else { "NO" })),
+                real(link.replies.stored_per_s),
+                real(link.replies.packed_per_s),
+                last.map_or(LiveValue::Null, |last| LiveValue::Text(packing_name(last.packing))),
+                LiveValue::text(last.map(|last| last.reason.words())),
                 LiveValue::count(link.sessions as u64),
             ]
         };
@@ -169,7 +177,10 @@ impl Tables {
                 ]
             })
         };
-        self.live.listeners().into_iter().flat_map(rows).collect()
+        // Of no listener's own.
+        let cpu = ["", settings::CPU_PERCENT, &self.live.cost_cpu_percent().to_string(), "YES"];
+        let shared = cpu.map(|text| LiveValue::Text(text.to_owned())).into();
+        self.live.listeners().into_iter().flat_map(rows).chain([shared]).collect()
     }
 }
 
@@ -233,13 +244,23 @@ impl LiveTables for Tables {
             }
         }
         let settings = variables.into_iter().map(|(name, values)| (name, values.join("; ")));
-        settings.chain([tap::variable(&self.live)]).collect()
+        let cpu = (settings::CPU_PERCENT.to_owned(), self.live.cost_cpu_percent().to_string());
+        settings.chain([cpu, tap::variable(&self.live)]).collect()
     }
 
     fn set(&self, name: &str, value: &str) -> Option<Result<(), String>> {
         if tap::is_named(name) {
             tracing::info!(seconds = value, "the tap is set by the admin port");
             return Some(tap::set(&self.live, value));
+        }
+        if name.eq_ignore_ascii_case(settings::CPU_PERCENT) {
+            let percent = match settings::percent(value) {
+                Ok(percent) => percent,
+                Err(error) => return Some(Err(error)),
+            };
+            tracing::info!(percent, "the CPU budget is changed by the admin port, for all sessions");
+            self.live.set_cost_cpu_percent(percent);
+            return Some(Ok(()));
         }
         let change = match settings::change(name, value)? {
             Ok(change) => change,
@@ -253,6 +274,15 @@ impl LiveTables for Tables {
 /// What TLS added on a leg, in both directions, bytes.
 const fn tls_len(leg: &LegLens) -> u64 {
     (leg.socket_received_len + leg.socket_sent_len).saturating_sub(leg.received_len + leg.sent_len)
+}
+
+/// `zstd 3`; levels are named where there is a choice of them.
+fn packing_name((algorithm, level): codec::pace::Packing) -> String {
+    if level == 0 { algorithm.name().to_owned() } else { format!("{algorithm} {level}") }
+}
+
+fn micros(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 fn real(number: Option<f64>) -> LiveValue {

@@ -83,7 +83,7 @@ mod tests {
             example.lines().map(|line| if is_default(&line) { &line[2..] } else { line }).collect();
         let defaults = ListenerConfig {
             // The program's default, where the library's is to do as it is told.
-            policy: Policy::Latency,
+            policy: Policy::OF_THE_PROGRAM,
             ..ListenerConfig::new("127.0.0.1:3307".parse().unwrap(), "127.0.0.1:3306".parse().unwrap())
         };
         let expected = Config { listeners: vec![defaults], ..Config::default() };
@@ -102,6 +102,9 @@ mod tests {
             ("[[listener]]\nzstd-compression-level = 23", &["line 2", "1 to 22"]),
             ("[[listener]]\nssl-mode = \"maybe\"", &["line 2", "verify_identity"]),
             ("[[listener]]\ncompression-algorithms = \"lz4\"", &["line 2", "zstd, zlib or uncompressed"]),
+            ("[[listener]]\npolicy = \"cheap\"", &["line 2", "`fixed`, `latency`, `cost`"]),
+            ("[proxy]\ncost-cpu-percent = 1000000", &["line 2", "0 to 102400"]),
+            ("[[listener]]\n\ncost-p99-percent = 1000000", &["line 3", "a whole number of per cent"]),
             ("[listeners]", &["unknown field", "did you mean 'listener'?"]),
         ] {
             let told = ConfigFile::parse(text).unwrap_err();

@@ -48,6 +48,11 @@ pub(crate) struct ProcessSettings {
     /// Memory for packets and frames that are larger than an ordinary buffer, in MiB, at least 32 [default: 256].
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(32..))]
     pub(crate) buffer_memory: Option<u32>,
+    /// With --policy cost: CPU time that packing may take, of all sessions of this process together, in per cent of one core,
+    /// as top counts it: 200 is all of two cores. 0: everything goes stored [default: 50].
+    #[arg(long, value_name = "PERCENT")]
+    #[serde(deserialize_with = "number")]
+    pub(crate) cost_cpu_percent: Option<Percent>,
     /// Where operators ask SQL about the running proxy: unix:/path, or host:port with a password [default: nowhere].
     #[arg(long, value_name = "ADDR")]
     #[serde(deserialize_with = "parsed")]
@@ -156,7 +161,8 @@ pub(crate) struct ListenerSettings {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[serde(deserialize_with = "list")]
     pub(crate) protocol_compression_algorithms: Option<Vec<Algorithm>>,
-    /// What to ask the server for: 'auto' (zstd, else zlib, else none), or a list in order of wish [default: auto].
+    /// What to ask the server for: 'auto', or a list in order of wish. 'auto' is zstd, else zlib, else none; but with --policy
+    /// latency it is what brings replies soonest, by what the link has shown: none for the first session [default: auto].
     #[arg(long, value_name = "LIST")]
     #[serde(deserialize_with = "parsed")]
     pub(crate) compression_algorithms: Option<Wishes>,
@@ -173,9 +179,15 @@ pub(crate) struct ListenerSettings {
     #[serde(deserialize_with = "number")]
     pub(crate) zlib_compression_level: Option<ZlibLevel>,
     /// Which of the proxy's own frames are packed: all of them at the level that was asked for, or those that are there
-    /// sooner for it [default: latency].
+    /// sooner for it, or those by which the fewest bytes are sent within --cost-cpu-percent and --cost-p99-percent
+    /// [default: latency].
     #[arg(long, value_name = "POLICY", value_enum)]
     pub(crate) policy: Option<PolicyWish>,
+    /// With --policy cost: what packing may add to a reply, in per cent of the time that 99 of 100 replies on the link take
+    /// at most, or of what the reply itself has taken, if that is longer. 0: nothing but what the link hides [default: 25].
+    #[arg(long, value_name = "PERCENT")]
+    #[serde(deserialize_with = "number")]
+    pub(crate) cost_p99_percent: Option<Percent>,
 
     /// Whether SHOW STATUS and its like tell a client of its own leg's compression (Compression, Compression_algorithm,
     /// Compression_level), and not of the server leg's [default: true].
@@ -235,18 +247,38 @@ pub(crate) struct ListenerSettings {
     pub(crate) tcp_user_timeout: Option<u64>,
 }
 
+/// A share of something that may be several.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Percent(u32);
+
+impl FromStr for Percent {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let percent = text.parse().ok().filter(|percent| *percent <= proxy::COST_PERCENT_MAX);
+        percent
+            .map(Self)
+            .ok_or_else(|| format!("it takes a whole number of per cent, 0 to {}", proxy::COST_PERCENT_MAX))
+    }
+}
+
 /// What the server leg asks for, in order of wish.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Wishes(pub(crate) Vec<Algorithm>);
+pub(crate) enum Wishes {
+    /// What the link asks for, by the policy; else the best there is.
+    Auto,
+    /// One of these.
+    Only(Vec<Algorithm>),
+}
 
 impl FromStr for Wishes {
     type Err = codec::UnknownAlgorithm;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if text.eq_ignore_ascii_case("auto") {
-            return Ok(Self(Algorithm::ALL.to_vec()));
+            return Ok(Self::Auto);
         }
-        text.split(',').map(|name| name.trim().parse()).collect::<Result<_, _>>().map(Self)
+        text.split(',').map(|name| name.trim().parse()).collect::<Result<_, _>>().map(Self::Only)
     }
 }
 
@@ -290,6 +322,8 @@ pub(crate) enum PolicyWish {
     Fixed,
     /// Those that are there sooner for it.
     Latency,
+    /// Those by which the fewest bytes are sent within the budgets.
+    Cost,
 }
 
 /// `--send-proxy`.
@@ -319,6 +353,25 @@ pub(crate) enum SslWish {
     VerifyIdentity,
 }
 
+impl From<StrategyWish> for RoutingStrategy {
+    fn from(wish: StrategyWish) -> Self {
+        match wish {
+            StrategyWish::FirstAvailable => Self::FirstAvailable,
+            StrategyWish::LeastConnections => Self::LeastConnections,
+        }
+    }
+}
+
+impl From<PolicyWish> for Policy {
+    fn from(wish: PolicyWish) -> Self {
+        match wish {
+            PolicyWish::Fixed => Self::Fixed,
+            PolicyWish::Latency => Self::Latency,
+            PolicyWish::Cost => Self::Cost,
+        }
+    }
+}
+
 impl From<SslWish> for SslMode {
     fn from(wish: SslWish) -> Self {
         match wish {
@@ -344,6 +397,7 @@ impl ProcessSettings {
             drain_timeout: over.drain_timeout.or(self.drain_timeout),
             handover: over.handover.or(self.handover),
             buffer_memory: over.buffer_memory.or(self.buffer_memory),
+            cost_cpu_percent: over.cost_cpu_percent.or(self.cost_cpu_percent),
             admin_listen: over.admin_listen.or(self.admin_listen),
             admin_http_listen: over.admin_http_listen.or(self.admin_http_listen),
             admin_user: over.admin_user.or(self.admin_user),
@@ -418,6 +472,7 @@ impl ProcessSettings {
         if let Some(mebibytes) = self.buffer_memory {
             config.buffer_memory_max = count(mebibytes).saturating_mul(1 << 20);
         }
+        config.cost_cpu_percent = self.cost_cpu_percent.map_or(config.cost_cpu_percent, |it| it.0);
         config
     }
 }
@@ -431,7 +486,7 @@ impl ListenerSettings {
         either! {
             listen, pair_listen, pair_key, pair_warm_connections, pair_history_timeout, server, routing_strategy, health_check_interval, health_check_timeout, monitor_user,
             monitor_password_file, connect_timeout, proxy_protocol_from, send_proxy, protocol_compression_algorithms, compression_algorithms, zstd_compression_level,
-            zstd_compression_level_max, zlib_compression_level, policy, intercept_session_status, query_text, tls, tls_cert, tls_key, tls_self_signed,
+            zstd_compression_level_max, zlib_compression_level, policy, cost_p99_percent, intercept_session_status, query_text, tls, tls_cert, tls_key, tls_self_signed,
             tls_client_ca, ssl_mode, ssl_ca, ssl_cert, ssl_key, ssl_fp, login_timeout, net_read_timeout, idle_timeout, tcp_user_timeout,
         }
     }
@@ -445,10 +500,7 @@ impl ListenerSettings {
         let mut config = ListenerConfig::new(listen, first);
         config.servers = servers;
         config.is_pair = is_pair;
-        config.routing_strategy = match self.routing_strategy {
-            Some(StrategyWish::LeastConnections) => RoutingStrategy::LeastConnections,
-            Some(StrategyWish::FirstAvailable) | None => RoutingStrategy::FirstAvailable,
-        };
+        config.routing_strategy = self.routing_strategy.map_or_else(Default::default, Into::into);
         config.health_check.monitor = match (self.monitor_user, self.monitor_password_file) {
             (Some(user), Some(password_file)) => Some(Monitor { user, password_file }),
             (None, None) => None,
@@ -472,14 +524,11 @@ impl ListenerSettings {
             pair = self.pair_key.map(|key| PairConfig { key: Some(key), ..PairConfig::default() });
             proxy_protocol_from = self.proxy_protocol_from;
             permitted = self.protocol_compression_algorithms.map(|list| AlgorithmSet::of(&list));
-            server_algorithms = self.compression_algorithms.map(|wishes| wishes.0);
             zstd_level = self.zstd_compression_level;
             zstd_level_max = self.zstd_compression_level_max;
             zlib_level = self.zlib_compression_level;
-            policy = Some(match self.policy {
-                Some(PolicyWish::Fixed) => Policy::Fixed,
-                Some(PolicyWish::Latency) | None => Policy::Latency,
-            });
+            policy = Some(self.policy.map_or(Policy::OF_THE_PROGRAM, Policy::from));
+            cost_p99_percent = self.cost_p99_percent.map(|percent| percent.0);
             intercept_session_status = self.intercept_session_status;
             query_text_len_max = self.query_text.map(|len| usize::try_from(len).unwrap_or_default());
             connect_timeout = self.connect_timeout.map(seconds);
@@ -487,6 +536,10 @@ impl ListenerSettings {
             net_read_timeout = self.net_read_timeout.map(seconds);
             idle_timeout = self.idle_timeout.map(|limit| (limit > 0).then(|| seconds(limit)));
             tcp_user_timeout = self.tcp_user_timeout.map(seconds);
+        }
+        if let Some(Wishes::Only(algorithms)) = self.compression_algorithms {
+            config.server_algorithms = algorithms;
+            config.server_algorithms_are_free = false;
         }
         let pair = &mut config.pair;
         pair.warm_connections = self.pair_warm_connections.map_or(pair.warm_connections, usize::from);

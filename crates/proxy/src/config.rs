@@ -26,6 +26,8 @@ pub struct Config {
     pub connections_per_address_max: usize,
     /// Frames and packets that are larger than an ordinary buffer, all together, bytes.
     pub buffer_memory_max: usize,
+    /// `--cost-cpu-percent`: CPU time that packing by [`Policy::Cost`] may take, all sessions together, in per cent of one core.
+    pub cost_cpu_percent: u32,
 }
 
 /// Version of the PROXY protocol that the server is sent.
@@ -56,14 +58,22 @@ pub enum Policy {
     Fixed,
     /// Those that are there sooner for it, at the level that brings them there first (`codec::pace`).
     Latency,
+    /// Those, and at the level, by which the fewest bytes are sent within budgets of CPU and time (`codec::pace::Thrift`).
+    Cost,
 }
 
 impl Policy {
+    /// All there are.
+    pub const ALL: [Self; 3] = [Self::Fixed, Self::Latency, Self::Cost];
+    /// What the program does unless it is told otherwise; who uses this library gets what they ask for.
+    pub const OF_THE_PROGRAM: Self = Self::Latency;
+
     /// As the option has it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fixed => "fixed",
             Self::Latency => "latency",
+            Self::Cost => "cost",
         }
     }
 }
@@ -147,12 +157,17 @@ pub struct ListenerConfig {
     pub zstd_level_max: ZstdLevel,
     /// `--compression-algorithms`: what the server leg asks for, in order of wish.
     pub server_algorithms: Vec<Algorithm>,
+    /// `--compression-algorithms auto`: with [`Policy::Latency`] the link has a say in it, from the second session on.
+    pub server_algorithms_are_free: bool,
     /// `--zstd-compression-level`: asked of the server, and what the proxy packs with towards it.
     pub zstd_level: ZstdLevel,
     /// `--zlib-compression-level`: what the proxy packs with, on both legs.
     pub zlib_level: ZlibLevel,
     /// Which frames are packed.
     pub policy: Policy,
+    /// `--cost-p99-percent`: what packing by [`Policy::Cost`] may add to a reply, in per cent of the time that all but one in a
+    /// hundred exchanges on the link take, or of the exchange's own if that is longer.
+    pub cost_p99_percent: u32,
     /// `--intercept-session-status`: where the client asks for `Compression`, `Compression_algorithm` and
     /// `Compression_level` of its session, it is told of its own leg.
     pub intercept_session_status: bool,
@@ -188,9 +203,11 @@ impl ListenerConfig {
             permitted: AlgorithmSet::ALL,
             zstd_level_max: ZstdLevel::DEFAULT,
             server_algorithms: Algorithm::ALL.to_vec(),
+            server_algorithms_are_free: true,
             zstd_level: ZstdLevel::DEFAULT,
             zlib_level: ZlibLevel::DEFAULT,
             policy: Policy::default(),
+            cost_p99_percent: COST_P99_PERCENT,
             intercept_session_status: true,
             query_text_len_max: 0,
             login_timeout: Duration::from_secs(8),
@@ -211,6 +228,7 @@ impl Default for Config {
             connections_max: None,
             connections_per_address_max: 0,
             buffer_memory_max: 256 << 20,
+            cost_cpu_percent: COST_CPU_PERCENT,
         }
     }
 }
@@ -234,6 +252,12 @@ pub fn raise_open_files_limit() {
     }
 }
 
+/// Of the budgets of [`Policy::Cost`]: as many cores as there may be workers.
+pub const COST_PERCENT_MAX: u32 = 102_400;
+/// Half a core: 200 MB/s at zstd's level 1, by `cargo run --release -p wirepress-codec --example speeds`.
+const COST_CPU_PERCENT: u32 = 50;
+/// Whoever prefers few bytes hardly sees a quarter more; a tenth would leave replies of a loopback's speed stored.
+const COST_P99_PERCENT: u32 = 25;
 /// Listeners, certificates, log, runtimes.
 const FILES_RESERVED: usize = 64;
 

@@ -14,6 +14,7 @@
 mod address;
 mod admission;
 mod budget;
+mod budgets;
 mod buffer;
 mod client_address;
 mod codec_threads;
@@ -21,6 +22,7 @@ mod codec_time;
 mod config;
 mod connect;
 mod counters;
+mod cpu_allowance;
 mod ending;
 mod error;
 mod handover;
@@ -46,8 +48,8 @@ mod worker;
 
 pub use address::{Address, BadAddress};
 pub use config::{
-    Config, HealthCheck, ListenerConfig, Monitor, PairConfig, Policy, RoutingStrategy, SendProxy,
-    raise_open_files_limit,
+    COST_PERCENT_MAX, Config, HealthCheck, ListenerConfig, Monitor, PairConfig, Policy, RoutingStrategy,
+    SendProxy, raise_open_files_limit,
 };
 pub use counters::{Counters, FaultLabels, Traffic};
 pub use error::{Cause, Phase, SessionError};

@@ -4,12 +4,13 @@
 //! Not here: how it is seen (`codec::pace`).
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use codec::Algorithm;
-use codec::pace::Replies;
+use codec::pace::{PackingServer, Replies, RepliesSeen, ReplyTimes};
 use wire::Side;
 
 /// What is known of the link to a peer, in the direction towards it.
@@ -19,10 +20,16 @@ pub struct LinkState {
     pub peer: IpAddr,
     /// Whether it is a client or a server.
     pub side: Side,
+    /// A server's port: behind those of one address may be different networks, as tunnels make them.
+    pub port: Option<u16>,
     /// What it carries, bytes per second, and for how long that has been known.
     pub seen: Option<(f64, Duration)>,
     /// Whether whoever reads there gains by packed bytes when it is what others wait for.
     pub reader_gains: Option<bool>,
+    /// What all but one in a hundred exchanges take at most, where that is a budget.
+    pub reply_p99: Option<Duration>,
+    /// What replies over it were seen to do, where the server leg's compression follows from that.
+    pub replies: RepliesSeen,
     /// Sessions that use it now.
     pub sessions: usize,
 }
@@ -33,10 +40,13 @@ pub(crate) struct Links(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
-    links: HashMap<(IpAddr, Side), Arc<Link>>,
+    links: HashMap<Key, Arc<Link>>,
     /// When room was made last.
     swept: Option<Instant>,
 }
+
+/// Clients' ports are anything.
+type Key = (IpAddr, Option<u16>, Side);
 
 /// One link, in the direction towards the peer.
 pub(crate) struct Link {
@@ -45,6 +55,29 @@ pub(crate) struct Link {
     reader_gains: Mutex<Option<(bool, Instant)>>,
     zlib: Mutex<Replies>,
     zstd: Mutex<Replies>,
+    reply_times: Mutex<ReplyTimes>,
+    server: Mutex<PackingServer>,
+    sessions: AtomicUsize,
+}
+
+/// A session's use of a link, counted.
+pub(crate) struct LinkUse(Arc<Link>);
+
+impl LinkUse {
+    pub(crate) fn of(link: Arc<Link>) -> Self {
+        link.sessions.fetch_add(1, Ordering::Relaxed);
+        Self(link)
+    }
+
+    pub(crate) fn link(&self) -> Arc<Link> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Drop for LinkUse {
+    fn drop(&mut self) {
+        self.0.sessions.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -55,9 +88,10 @@ struct Seen {
 
 impl Links {
     /// The link to `peer`.
-    pub(crate) fn to(&self, peer: IpAddr, side: Side) -> Arc<Link> {
+    pub(crate) fn to(&self, peer: SocketAddr, side: Side) -> Arc<Link> {
+        let key = (peer.ip(), (side == Side::Server).then_some(peer.port()), side);
         let Known { links, swept } = &mut *lock(&self.0);
-        if let Some(link) = links.get(&(peer, side)) {
+        if let Some(link) = links.get(&key) {
             return Arc::clone(link);
         }
         if links.len() >= LINKS_MAX && swept.is_none_or(|at| at.elapsed() >= SWEEP_PAUSE) {
@@ -67,23 +101,30 @@ impl Links {
         let link = Arc::new(Link::new());
         // One that has no room here is not shared.
         if links.len() < LINKS_MAX {
-            links.insert((peer, side), Arc::clone(&link));
+            links.insert(key, Arc::clone(&link));
         }
         link
     }
 
+    /// A link that nobody else uses.
+    pub(crate) fn unshared() -> Arc<Link> {
+        Arc::new(Link::new())
+    }
+
     /// All of them, by peer.
     pub(crate) fn states(&self) -> Vec<LinkState> {
-        let state = |(&(peer, side), link): (&(IpAddr, Side), &Arc<Link>)| LinkState {
+        let state = |(&(peer, port, side), link): (&Key, &Arc<Link>)| LinkState {
             peer,
             side,
+            port,
+            reply_p99: lock(&link.reply_times).p99(),
             seen: link.seen(),
             reader_gains: link.reader_gains(),
-            // Each holds it, and the list does.
-            sessions: Arc::strong_count(link) - 1,
+            replies: lock(&link.server).replies_seen(),
+            sessions: link.sessions.load(Ordering::Relaxed),
         };
         let mut states: Vec<_> = lock(&self.0).links.iter().map(state).collect();
-        states.sort_by_key(|state| (state.peer, state.side.name()));
+        states.sort_by_key(|state| (state.peer, state.side.name(), state.port));
         states
     }
 }
@@ -96,6 +137,9 @@ impl Link {
             reader_gains: Mutex::default(),
             zlib: Mutex::default(),
             zstd: Mutex::default(),
+            reply_times: Mutex::default(),
+            server: Mutex::default(),
+            sessions: AtomicUsize::new(0),
         }
     }
 
@@ -129,6 +173,21 @@ impl Link {
         *lock(&self.reader_gains) = Some((gains, Instant::now()));
     }
 
+    /// An exchange took so long, without what packing added.
+    pub(crate) fn replied(&self, time: Duration) {
+        lock(&self.reply_times).saw(time);
+    }
+
+    /// What all but one in a hundred exchanges take at most.
+    pub(crate) fn reply_p99(&self) -> Option<Duration> {
+        lock(&self.reply_times).p99()
+    }
+
+    /// What is known of the server behind it.
+    pub(crate) fn server(&self) -> MutexGuard<'_, PackingServer> {
+        lock(&self.server)
+    }
+
     /// What is known of single replies.
     pub(crate) fn replies(&self, algorithm: Algorithm) -> MutexGuard<'_, Replies> {
         lock(if algorithm == Algorithm::Zlib { &self.zlib } else { &self.zstd })
@@ -152,10 +211,14 @@ mod tests {
 
     use super::*;
 
+    fn address(number: u32) -> SocketAddr {
+        (Ipv4Addr::from(number), 3306).into()
+    }
+
     #[test]
     fn the_last_rate_of_a_peer_is_known_and_there_are_not_too_many() {
         let links = Links::default();
-        let link = |number: u32| links.to(IpAddr::from(Ipv4Addr::from(number)), Side::Client);
+        let link = |number: u32| links.to(address(number), Side::Client);
         link(1).saw(1e6);
         link(1).saw(2e6);
         assert_eq!((link(1).bytes_per_s(), link(2).bytes_per_s()), (Some(2e6), None));
@@ -169,8 +232,9 @@ mod tests {
     #[test]
     fn each_link_is_told_of_with_the_sessions_that_use_it() {
         let links = Links::default();
-        let to = |last: u8, side| links.to(IpAddr::from([127, 0, 0, last]), side);
-        let (one, _other) = (to(2, Side::Client), to(2, Side::Client));
+        let to = |last: u8, side| links.to(SocketAddr::from(([127, 0, 0, last], 3306)), side);
+        let (one, other) = (to(2, Side::Client), to(2, Side::Client));
+        let _uses = [LinkUse::of(Arc::clone(&one)), LinkUse::of(other)];
         drop(to(1, Side::Server));
         one.saw(5e5);
         one.found_reader(false);
@@ -191,7 +255,7 @@ mod tests {
     #[test]
     fn links_that_nobody_uses_and_that_say_nothing_make_room() {
         let links = Links::default();
-        let to = |number: u32| links.to(IpAddr::from(Ipv4Addr::from(number)), Side::Server);
+        let to = |number: u32| links.to(address(number), Side::Server);
         let used = to(0);
         for number in 1..10_000 {
             drop(to(number));

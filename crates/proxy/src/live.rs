@@ -66,6 +66,8 @@ pub enum Change {
     InterceptSessionStatus(bool),
     /// `policy`.
     Policy(Policy),
+    /// `cost_p99_percent`.
+    CostP99Percent(u32),
 }
 
 impl Live {
@@ -140,6 +142,16 @@ impl Live {
         self.shared.links.states()
     }
 
+    /// CPU time that packing by [`Policy::Cost`] may take, in per cent of one core.
+    pub fn cost_cpu_percent(&self) -> u32 {
+        self.shared.cpu_allowance.hold().0.percent()
+    }
+
+    /// Changes that, for all sessions at once.
+    pub fn set_cost_cpu_percent(&self, percent: u32) {
+        self.shared.cpu_allowance.hold().0.set(percent);
+    }
+
     /// Looks at what passes for so long, for the advisor; no time ends it.
     ///
     /// Errors: it is on already.
@@ -194,6 +206,7 @@ impl Change {
             Self::ZlibLevel(level) => config.zlib_level = level,
             Self::InterceptSessionStatus(on) => config.intercept_session_status = on,
             Self::Policy(policy) => config.policy = policy,
+            Self::CostP99Percent(percent) => config.cost_p99_percent = percent,
         }
     }
 }

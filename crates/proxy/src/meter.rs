@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use codec::Algorithm;
+use codec::pace::Choice;
 use zeroize::Zeroizing;
 
 use crate::counters::Traffic;
@@ -54,6 +55,13 @@ pub struct Decision {
     pub reason: &'static str,
 }
 
+impl Decision {
+    pub(crate) const fn of(choice: Choice) -> Self {
+        let packed = if choice.level.is_some() { "packed" } else { "stored" };
+        Self { choice: packed, reason: choice.reason.words() }
+    }
+}
+
 /// What is known of a session since its login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedIn {
@@ -71,6 +79,8 @@ pub struct LoggedIn {
     pub client_leg: LegTerms,
     /// The server leg's terms.
     pub server_leg: LegTerms,
+    /// Why these.
+    pub server_leg_reason: &'static str,
 }
 
 /// What a command waits for.

@@ -13,6 +13,7 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::admission::Admission;
 use crate::budget::Budget;
+use crate::cpu_allowance::CpuAllowance;
 use crate::links::Links;
 use crate::listener::{Inherited, Listener};
 use crate::live::Live;
@@ -120,6 +121,7 @@ impl Proxy {
             admission: Arc::<Admission>::default(),
             lookups: Lookups::default(),
             links: Links::default(),
+            cpu_allowance: Arc::new(CpuAllowance::new(config.cost_cpu_percent)),
             tap: Tap::default(),
         });
         shared.admission.set(config.connections_max(), config.connections_per_address_max);
@@ -229,6 +231,9 @@ impl Proxy {
         self.shared.admission.set(config.connections_max(), config.connections_per_address_max);
         if config.buffer_memory_max != self.config.buffer_memory_max {
             self.shared.budget.set(config.buffer_memory_max);
+        }
+        if config.cost_cpu_percent != self.config.cost_cpu_percent {
+            self.shared.cpu_allowance.hold().0.set(config.cost_cpu_percent);
         }
         self.config = config;
         Ok(())

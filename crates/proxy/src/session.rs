@@ -160,6 +160,7 @@ impl Session {
             user: legs.user.clone(),
             database: legs.database.clone(),
             client_leg: terms(&legs.client, legs.asked_zstd_level),
+            server_leg_reason: legs.server_choice.chosen.reason.words(),
             server_leg: terms(&legs.server, legs.server.level),
         }
     }

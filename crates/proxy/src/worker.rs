@@ -19,6 +19,7 @@ use crate::budget::Budget;
 use crate::buffer::SpareBuffers;
 use crate::codec_threads::ContextPool;
 use crate::connect::rsa::OwnKey;
+use crate::cpu_allowance::CpuAllowance;
 use crate::ending::Ending;
 use crate::links::Links;
 use crate::lookups::Lookups;
@@ -40,6 +41,7 @@ pub(crate) struct Shared {
     pub(crate) admission: Arc<Admission>,
     pub(crate) lookups: Lookups,
     pub(crate) links: Links,
+    pub(crate) cpu_allowance: Arc<CpuAllowance>,
     pub(crate) tap: Tap,
 }
 

@@ -156,6 +156,7 @@ pub(super) mod tests {
     pub(in crate::feed) fn line(id: u64, user: &str) -> Line {
         let terms = |algorithm, level| LegTerms { algorithm, level_negotiated: level, level, tls: "" };
         let facts = LoggedIn {
+            server_leg_reason: "",
             client: format!("10.0.0.{id}:50000"),
             server: "db1:3306".to_owned(),
             connection_id: 7,

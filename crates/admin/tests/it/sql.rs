@@ -171,10 +171,50 @@ fn the_policy_is_set_for_new_sessions_whose_links_are_listed() {
     let lines = stage.ask(links);
     assert_eq!(lines[1..], ["127.0.0.1\tclient\t1\t1\t1", "127.0.0.1\tserver\t1\t1\t1"]);
     assert!(stage.error("set global policy = 'cheap'").contains("ERROR 1231 (42000)"));
+    // The server leg has begun as on a link that nothing is known of.
+    let chosen = "select server_algorithm, server_reason from connections where to_client_reason is not null";
+    assert_eq!(stage.ask(chosen)[1], "uncompressed\tnothing is known of the link");
     end(paced);
     // A link is remembered.
     stage.ask_until(links, |lines| lines.get(1).is_some_and(|line| line.starts_with("127.0.0.1\tclient\t0")));
     end(fixed);
+}
+
+#[test]
+fn the_policy_of_cost_is_set_with_its_budgets_and_says_why_it_packs() {
+    let Some(stage) = Stage::new(Kind::MySql) else { return };
+    let zstd = || {
+        let mut client = stage.client("mysql");
+        client.arg("--compression-algorithms=zstd");
+        busy(client, "select repeat('packed', 100000)")
+    };
+    assert_eq!(
+        stage.ask("show variables like 'cost\\_%'")[1..],
+        ["cost_cpu_percent\t50", "cost_p99_percent\t25"]
+    );
+    stage.ask("set global policy = 'cost'");
+    stage.ask("set global cost_p99_percent = 1000");
+    let settings =
+        "select name, value, dynamic from settings where name like 'cost%' or name = 'policy' order by name";
+    let expected = ["cost_cpu_percent\t50\tYES", "cost_p99_percent\t1000\tYES", "policy\tcost\tYES"];
+    assert_eq!(stage.ask(settings)[1..], expected);
+    let decision =
+        "select to_client_decision, to_client_reason from connections where to_client_reason is not null";
+    stage.ask("set global cost_cpu_percent = 0");
+    let stored = zstd();
+    stage.ask_until(decision, |lines| {
+        lines.get(1).is_some_and(|line| line == "stored\tthe CPU budget is spent, or saves more elsewhere")
+    });
+    end(stored);
+    stage.ask("set global cost_cpu_percent = 200");
+    let packed = zstd();
+    stage.ask_until("select count(*) from connections where client_to_client_frames_packed > 0", |lines| {
+        lines[1] == "1"
+    });
+    end(packed);
+    for statement in ["set global cost_cpu_percent = -1", "set global cost_p99_percent = 'much'"] {
+        assert!(stage.error(statement).contains("ERROR 1231 (42000)"), "{statement}");
+    }
 }
 
 #[test]

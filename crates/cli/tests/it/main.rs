@@ -20,6 +20,7 @@ mod process;
 mod restart;
 mod send;
 mod send_links;
+mod server_leg;
 mod signals;
 mod sst;
 mod top;

@@ -28,13 +28,32 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// The levels that are worth knowing, the easiest first.
+    /// The levels that are worth knowing where time counts, the easiest first.
     pub(super) fn all(algorithm: Algorithm, level_max: u8) -> Vec<Self> {
         let levels: &[u8] = match algorithm {
             Algorithm::Uncompressed => &[],
             Algorithm::Zlib => &[1, 6],
             Algorithm::Zstd => &[1, 3, 7],
         };
+        Self::of(algorithm, levels, level_max)
+    }
+
+    /// And those that are worth it where bytes are all that counts.
+    pub(super) fn hardest_too(algorithm: Algorithm, level_max: u8) -> Vec<Self> {
+        let levels: &[u8] = match algorithm {
+            Algorithm::Uncompressed => &[],
+            Algorithm::Zlib => &[1, 6, 9, 12],
+            Algorithm::Zstd => &[1, 3, 7, 12, 19],
+        };
+        Self::of(algorithm, levels, level_max)
+    }
+
+    /// This one.
+    pub(super) fn only(algorithm: Algorithm, level: u8) -> Vec<Self> {
+        Self::of(algorithm, &[level], level)
+    }
+
+    fn of(algorithm: Algorithm, levels: &[u8], level_max: u8) -> Vec<Self> {
         let of = |level: &u8| Self {
             level: *level,
             bytes_per_s: plain_bytes_per_ms(algorithm, *level) as f64 * 1e3,
@@ -57,9 +76,20 @@ impl Candidate {
         FRAME_S + len / self.bytes_per_s
     }
 
+    /// The same, where a level that was never seen is taken to be as fast as it mostly is.
+    pub(super) fn likely_s(&self, len: f64) -> f64 {
+        let pack_s = self.pack_s(len);
+        if self.is_seen { pack_s } else { pack_s / GUESS_IS_CAUTIOUS }
+    }
+
     /// How well it packs, unless that is not known.
     pub(super) fn ratio(&self, len: f64) -> Option<f64> {
         if len >= SMALL_LEN { self.large_ratio } else { self.small_ratio }
+    }
+
+    /// It was no use lately.
+    pub(super) const fn rests(&self) -> bool {
+        self.rest > 0
     }
 
     /// Whether to try it now, if it may be: when it isn't known, or not any more. It rests after each trial that was no
@@ -97,6 +127,8 @@ impl Candidate {
     }
 }
 
+/// A level that was never seen is taken to be so much slower than it is (`plain_bytes_per_ms`).
+pub(super) const GUESS_IS_CAUTIOUS: f64 = 3.0;
 /// What a frame costs besides its bytes: tables to set up.
 const FRAME_S: f64 = 5e-6;
 /// Below this a frame's own cost is most of it.

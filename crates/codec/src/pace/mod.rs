@@ -12,28 +12,39 @@
 //! again. So where link and CPU cross some frames are packed and others are not, which no fixed setting does.
 //!
 //! Where the reader's window is what holds bytes back both forms are tried (`reader`), and where each frame waits for an
-//! answer, so that there is never a queue (`replies`).
+//! answer, so that there is never a queue (`replies`). Who wants few bytes more than little time has another controller
+//! (`thrift`).
 //!
 //! Invariants: no clock (time is an argument), no randomness; bounded memory; while nothing is known of the link frames go
 //! stored; data that doesn't shrink is tried ever more rarely.
 //!
 //! Not here: sockets (crate `proxy` looks at them), what servers pack at a level that is fixed at login. See `docs/adr/0021-pace-fills-an-idle-link.md`.
 
+mod allowance;
 mod candidate;
 mod drain;
+mod packing_server;
 mod reader;
 mod replies;
+mod reply_times;
+mod thrift;
 
 #[cfg(test)]
 mod simulation;
+#[cfg(test)]
+mod thrift_simulation;
 
 use std::time::Duration;
 
-use self::candidate::Candidate;
+pub use self::allowance::Allowance;
+use self::candidate::{Candidate, GUESS_IS_CAUTIOUS};
 use self::drain::Drain;
+pub use self::packing_server::{LegChoice, LegReason, Packing, PackingServer, RepliesSeen};
 use self::reader::Reader;
 pub use self::replies::Replies;
 use self::replies::Turn;
+pub use self::reply_times::ReplyTimes;
+pub use self::thrift::{Limits, Thrift};
 use crate::Algorithm;
 
 /// The controller of one direction of a connection.
@@ -117,6 +128,12 @@ pub enum Reason {
     AnswerIsSooner,
     /// Each frame waits for an answer, and packed ones were not seen to get it sooner.
     AnswerIsNotSooner,
+    /// No fewer bytes were possible within the budgets.
+    FewestBytes,
+    /// The CPU that packing may take is gone, or saves more elsewhere.
+    CpuBudget,
+    /// Packing would add more to the reply than it may.
+    TimeBudget,
 }
 
 impl Reason {
@@ -134,6 +151,9 @@ impl Reason {
             Self::ReaderLoses => "the reader reads stored frames faster",
             Self::AnswerIsSooner => "the next command comes sooner",
             Self::AnswerIsNotSooner => "the next command does not come sooner",
+            Self::FewestBytes => "the fewest bytes within the budgets",
+            Self::CpuBudget => "the CPU budget is spent, or saves more elsewhere",
+            Self::TimeBudget => "packing would add more than the p99 budget allows",
         }
     }
 }
@@ -427,5 +447,3 @@ const UNSENT_LEN_MAX: u64 = 256 << 10;
 const LARGE_LEN: f64 = 64.0 * 1024.0;
 /// Longer frames are large packets, which nothing else hides.
 const ALONE_LEN: f64 = 256.0 * 1024.0;
-/// A level that was never seen is taken to be so much slower than it is (`plain_bytes_per_ms`).
-const GUESS_IS_CAUTIOUS: f64 = 3.0;

@@ -14,20 +14,20 @@ use crate::Algorithm;
 
 /// What a level does to the data.
 #[derive(Clone, Copy)]
-struct Codec {
-    level: u8,
-    pack: f64,
-    ratio: f64,
+pub(super) struct Codec {
+    pub(super) level: u8,
+    pub(super) pack: f64,
+    pub(super) ratio: f64,
     unpack: f64,
 }
 
 /// MB/s and ratios of facts that were measured (`examples/speeds.rs`).
-const DIGITS: [Codec; 3] = [
+pub(super) const DIGITS: [Codec; 3] = [
     Codec { level: 1, pack: 400e6, ratio: 2.05, unpack: 1500e6 },
     Codec { level: 3, pack: 150e6, ratio: 1.97, unpack: 700e6 },
     Codec { level: 7, pack: 41e6, ratio: 1.98, unpack: 600e6 },
 ];
-const TEXT: [Codec; 3] = [
+pub(super) const TEXT: [Codec; 3] = [
     Codec { level: 1, pack: 350e6, ratio: 2.9, unpack: 1000e6 },
     Codec { level: 3, pack: 220e6, ratio: 3.3, unpack: 1000e6 },
     Codec { level: 7, pack: 70e6, ratio: 3.6, unpack: 1000e6 },
@@ -37,7 +37,7 @@ const WIDE: [Codec; 3] = [
     Codec { level: 3, pack: 1400e6, ratio: 70.0, unpack: 3000e6 },
     Codec { level: 7, pack: 700e6, ratio: 80.0, unpack: 3000e6 },
 ];
-const NOISE: [Codec; 3] = [
+pub(super) const NOISE: [Codec; 3] = [
     Codec { level: 1, pack: 900e6, ratio: 1.0, unpack: 3000e6 },
     Codec { level: 3, pack: 700e6, ratio: 1.0, unpack: 3000e6 },
     Codec { level: 7, pack: 300e6, ratio: 1.0, unpack: 3000e6 },

@@ -18,6 +18,7 @@ pub(crate) mod exchange;
 mod farewell;
 mod greet;
 pub(crate) mod rsa;
+mod server_leg;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +39,7 @@ pub(crate) use channel::Channel;
 use exchange::Packets;
 pub(crate) use farewell::{end_exchange, end_handshake};
 pub(crate) use greet::{is_no_login, open};
+pub(crate) use server_leg::ServerLegChoice;
 
 use crate::admission::AddressPermit;
 use crate::client_address::ClientAddress;
@@ -51,6 +53,8 @@ use crate::{Cause, ListenerConfig, Phase, SessionError};
 pub(crate) struct Authenticated {
     pub(crate) client: FramedLeg,
     pub(crate) server: FramedLeg,
+    /// Why the server leg is compressed as it is.
+    pub(crate) server_choice: ServerLegChoice,
     /// What the legs agreed on, compression and TLS aside.
     pub(crate) agreed: Capabilities,
     /// What the server's greeting offers.
@@ -139,7 +143,8 @@ impl Handshake {
         let login = Login::parse(&login_payload).map_err(at(Side::Client, Phase::Login))?;
         let client_leg = negotiate::client_leg(&login, route.permitted())
             .map_err(|error| on(Side::Client, Phase::Login)(Cause::CompressionRefused(error)))?;
-        let server_algorithm = self.server_algorithm(&greeting, config)?;
+        let server_choice = self.choose_server_leg(&greeting, config, worker)?;
+        let (server_algorithm, server_zstd_level) = server_choice.chosen.packing;
 
         let server_tls = self.server_tls(route, &greeting).map_err(on(Side::Server, Phase::Login))?;
         let plugin = login.auth_plugin.clone().unwrap_or_else(|| greeting.auth_plugin.clone());
@@ -151,7 +156,7 @@ impl Handshake {
         let mut exchange = Exchange::new(client_security, server_security, plugin, greeting.nonce.clone());
         let begin = exchange.begin().map_err(at(Side::Client, Phase::Login))?;
 
-        let level = (server_algorithm == Algorithm::Zstd).then_some(config.zstd_level.get());
+        let level = (server_algorithm == Algorithm::Zstd).then_some(server_zstd_level);
         let attributes = self.attributes(greeting.capabilities, login.capabilities);
         let attribute_bytes: Vec<_> =
             attributes.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
@@ -186,7 +191,7 @@ impl Handshake {
             user: text(&login.user),
             database: login.database.as_deref().map(text),
             asked_zstd_level: client_leg.zstd_level.map_or(0, ZstdLevel::get),
-            server_algorithm,
+            server_choice,
             server_level: match level {
                 Some(zstd) => zstd,
                 None => config.zlib_level.get(),
@@ -270,20 +275,6 @@ impl Handshake {
         self.judge(started).map_err(failed)
     }
 
-    fn server_algorithm(
-        &self,
-        greeting: &Greeting,
-        config: &ListenerConfig,
-    ) -> Result<Algorithm, SessionError> {
-        if self.is_paired() {
-            return Ok(Algorithm::Uncompressed); // What is below the leg packs.
-        }
-        negotiate::server_leg(greeting.capabilities, &config.server_algorithms).ok_or_else(|| {
-            let names: Vec<_> = config.server_algorithms.iter().map(|algorithm| algorithm.name()).collect();
-            on(Side::Server, Phase::Login)(Cause::CompressionNotOffered { wished: names.join(",") })
-        })
-    }
-
     /// The legs, ready for a relay.
     pub(crate) fn into_authenticated(self, agreement: Agreement) -> Option<Authenticated> {
         let framed = |channel: Channel, algorithm, level| {
@@ -292,7 +283,8 @@ impl Handshake {
         };
         Some(Authenticated {
             client: framed(self.client, agreement.client_algorithm, agreement.client_level),
-            server: framed(self.server?, agreement.server_algorithm, agreement.server_level),
+            server: framed(self.server?, agreement.server_choice.chosen.packing.0, agreement.server_level),
+            server_choice: agreement.server_choice,
             agreed: agreement.agreed,
             server_capabilities: agreement.server_capabilities,
             client_packet_len_max: agreement.client_packet_len_max,
@@ -339,7 +331,7 @@ pub(crate) struct Agreement {
     user: String,
     database: Option<String>,
     asked_zstd_level: u8,
-    server_algorithm: Algorithm,
+    server_choice: ServerLegChoice,
     server_level: u8,
     agreed: Capabilities,
     server_capabilities: Capabilities,

@@ -151,7 +151,12 @@ impl Leg {
 
     /// Whose socket it is; none for a Unix socket.
     pub(crate) fn peer_ip(&self) -> Option<std::net::IpAddr> {
-        self.tcp_socket()?.peer_addr().ok().map(|address| address.ip())
+        self.peer_address().map(|address| address.ip())
+    }
+
+    /// With its port.
+    pub(crate) fn peer_address(&self) -> Option<SocketAddr> {
+        self.tcp_socket()?.peer_addr().ok()
     }
 
     /// What protects this leg's bytes.

@@ -23,9 +23,13 @@ use wire::Fault;
 use wire::pair::{Agreement, Event, Reader, Writer};
 
 use super::as_io;
+use super::cost::PairCost;
 use crate::Cause;
 use crate::budget::Reservation;
+use crate::budgets::Budgets;
 use crate::leg::Leg;
+use crate::links::Link;
+use crate::meter::Decision;
 use crate::worker::Shared;
 
 /// One session's stream, at either end.
@@ -54,6 +58,8 @@ pub(crate) struct PairStream {
     history_timeout: Duration,
     last_write: Instant,
     idle: Option<Pin<Box<Sleep>>>,
+    /// Chooses which frames are packed, where that has budgets.
+    cost: Option<Box<PairCost>>,
 }
 
 impl PairStream {
@@ -76,6 +82,7 @@ impl PairStream {
             history_timeout,
             last_write: Instant::now(),
             idle: None,
+            cost: None,
         }
     }
 
@@ -103,6 +110,16 @@ impl PairStream {
     pub(crate) fn start_packing(&mut self, shared: &Arc<Shared>) {
         self.writer.start_packing();
         self.shared = Some(Arc::clone(shared));
+    }
+
+    /// Packs no more than these allow.
+    pub(crate) fn stay_within(&mut self, budgets: Budgets, link: Arc<Link>) {
+        self.cost = Some(Box::new(PairCost::new(&self.writer, budgets, link)));
+    }
+
+    /// Why the last frame went as it did, where that is chosen by budgets.
+    pub(crate) fn decision(&self) -> Option<Decision> {
+        self.cost.as_ref()?.decision()
     }
 
     /// What it packs with.
@@ -207,7 +224,18 @@ impl PairStream {
         if self.pauses(cx) {
             return Poll::Pending;
         }
-        let Self { writer, out, shared, reserved, .. } = self;
+        let Self { writer, out, shared, reserved, cost, .. } = self;
+        let begun = match cost {
+            None => None,
+            Some(cost) => match cost.begin(bytes.len()) {
+                Some(begun) => Some((cost, begun)),
+                None => {
+                    self.last_write = Instant::now();
+                    return Poll::Ready(Writer::store(bytes, out).map_err(as_io));
+                }
+            },
+        };
+        let before_len = out.len();
         let may_take = |memory_len| {
             // Never waited for: without memory the frame goes stored.
             let Some(more) = shared.as_ref().and_then(|shared| shared.budget.try_reserve(memory_len)) else {
@@ -217,6 +245,9 @@ impl PairStream {
             true
         };
         let (len, is_packed) = writer.write(bytes, out, may_take).map_err(as_io)?;
+        if let Some((cost, begun)) = begun {
+            cost.end(begun, is_packed.then(|| out.len() - before_len));
+        }
         self.worked_len += if is_packed { len } else { 0 };
         self.last_write = Instant::now();
         Poll::Ready(Ok(len))

@@ -11,8 +11,10 @@
 mod change_user;
 mod half_pipe;
 mod paced;
+mod pacing;
 mod packer;
 mod query_text;
+mod receipt;
 mod unpacker;
 mod watch;
 
@@ -21,11 +23,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use codec::Algorithm;
 use half_pipe::{HalfPipe, Rest, framed};
-use paced::Paced;
+use pacing::Pacing;
 use packer::Packer;
 use query_text::QueryText;
+use receipt::{Lens, Stands};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use unpacker::Unpacker;
 use watch::Watch;
@@ -40,7 +42,7 @@ use crate::meter::{Decision, LegLens, Meter, State};
 use crate::pair::PairStream;
 use crate::route::Route;
 use crate::worker::Worker;
-use crate::{Cause, ListenerConfig, Phase, Policy, SessionError, Traffic};
+use crate::{Cause, Phase, SessionError, Traffic};
 
 /// A running session's two legs.
 pub(crate) struct Relay<'a> {
@@ -69,6 +71,8 @@ pub(crate) struct Relay<'a> {
     server_capabilities: Capabilities,
     /// What the tap follows, while it is on.
     watch: Option<Box<Watch>>,
+    /// Who decides about frames.
+    pacing: Pacing,
 }
 
 /// How a session ends in order.
@@ -99,24 +103,6 @@ impl Stall {
     }
 }
 
-/// The controller, where frames are not packed as they were asked for.
-fn paced(
-    side: Side,
-    leg: &Leg,
-    algorithm: Algorithm,
-    config: &ListenerConfig,
-    worker: &Worker,
-) -> Option<Box<Paced>> {
-    let level_max = match algorithm {
-        Algorithm::Zstd => config.zstd_level_max.get(),
-        _ => ZLIB_LEVEL_MAX,
-    };
-    (config.policy == Policy::Latency)
-        .then(|| Paced::new(side, leg, algorithm, level_max, &worker.shared.links))
-        .flatten()
-        .map(Box::new)
-}
-
 enum Event {
     ServerEnded,
     ChangeUser,
@@ -134,12 +120,12 @@ impl<'a> Relay<'a> {
             client_packet_len_max,
             nonce,
             attributes,
+            server_choice,
             ..
         } = legs;
-        for leg in [&mut client.leg, &mut server.leg] {
-            if let Some(stream) = leg.pair_mut() {
-                stream.start_packing(&worker.shared);
-            }
+        let pacing = Pacing::new(&route.config, worker, [&client, &server], server_choice);
+        for (leg, side) in [(&mut client.leg, Side::Client), (&mut server.leg, Side::Server)] {
+            pacing.start_pair(side, leg, worker);
             leg.send_together(&worker.sends);
         }
         let login_lens = [&client.leg, &server.leg].map(|leg| [leg.received_len, leg.sent_len]);
@@ -149,7 +135,7 @@ impl<'a> Relay<'a> {
             |side, leg: &FramedLeg| framed(leg.algorithm, |algorithm| Unpacker::new(side, algorithm, same));
         let packer = |side, leg: &FramedLeg, packet_len_max| {
             framed(leg.algorithm, |algorithm| {
-                let paced = paced(side, &leg.leg, algorithm, &route.config, worker);
+                let paced = pacing.controller(side, &leg.leg, algorithm);
                 Packer::new(side, algorithm, leg.level, packet_len_max, paced)
             })
         };
@@ -192,6 +178,7 @@ impl<'a> Relay<'a> {
             exchange_ids: None,
             server_capabilities,
             watch: None,
+            pacing,
         }
     }
 
@@ -233,12 +220,36 @@ impl<'a> Relay<'a> {
         let polled = self.poll(cx);
         self.publish([self.client.lens(), self.server.lens()]);
         self.watch();
+        self.follow_pacing();
         polled
+    }
+
+    /// Tells the policy's memory what the session sees.
+    fn follow_pacing(&mut self) {
+        let Self { client: _, server, to_server, to_client, conversation, pacing, worker, .. } = self;
+        pacing.follow_exchange(conversation.oldest_number());
+        let mut sample = to_client.sample.take();
+        let stands = || Stands {
+            lens: Lens {
+                plain_len: to_client.traffic().plain_len,
+                received_len: server.received_len,
+                sent_len: server.sent_len,
+            },
+            is_open: conversation.reply_has_begun() && !conversation.is_clients_turn(),
+            client_holds: to_client.is_held_back(),
+            server_holds: to_server.is_held_back(),
+        };
+        pacing.follow_replies(stands, &mut sample, worker);
+        to_client.sample = sample;
     }
 
     fn publish(&mut self, legs: [LegLens; 2]) {
         self.meter.publish(&self.traffic(), &legs);
-        let decisions = [self.to_server.decision(), self.to_client.decision()];
+        let of_pair = |leg: &Leg| leg.as_pair().and_then(PairStream::decision);
+        let decisions = [
+            self.to_server.decision().or_else(|| of_pair(&self.server)),
+            self.to_client.decision().or_else(|| of_pair(&self.client)),
+        ];
         if decisions != self.decisions {
             self.decisions = decisions;
             self.meter.publish_decisions(decisions);
@@ -444,6 +455,3 @@ impl<'a> Relay<'a> {
 const TELL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The server's `max_allowed_packet` is not told at login.
 const UNKNOWN: usize = 0;
-
-/// libdeflate's 6 is what zlib's own default is.
-const ZLIB_LEVEL_MAX: u8 = 6;

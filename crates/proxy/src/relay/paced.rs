@@ -9,16 +9,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codec::Algorithm;
-use codec::pace::{Choice, Pace, Reason};
+use codec::pace::{Choice, Limits, Pace, Reason, Room, Thrift};
 use wire::Side;
 
+use crate::budgets::Budgets;
+use crate::codec_time::Took;
 use crate::leg::{Leg, Looker};
-use crate::links::{Link, Links};
+use crate::links::Link;
 use crate::meter::Decision;
 
 pub(super) struct Paced {
-    pace: Pace,
-    looker: Looker,
+    chooser: Chooser,
+    /// None where the socket is no TCP's.
+    looker: Option<Looker>,
     algorithm: Algorithm,
     side: Side,
     link: Arc<Link>,
@@ -30,16 +33,28 @@ pub(super) struct Paced {
     last: Option<Choice>,
 }
 
+enum Chooser {
+    Latency(Box<Pace>),
+    Cost(Cost),
+}
+
+/// The fewest bytes within budgets.
+struct Cost {
+    thrift: Thrift,
+    budgets: Budgets,
+    /// The frame before was not the last of its kind, so there may be a queue.
+    had_more: bool,
+}
+
 impl Paced {
-    /// Of frames to `side`. None where the leg's socket can't be watched.
-    pub(super) fn new(
+    /// Of frames to `side`, for the least time. None where the leg's socket can't be watched.
+    pub(super) fn by_latency(
         side: Side,
         leg: &Leg,
         algorithm: Algorithm,
         level_max: u8,
-        links: &Links,
+        link: Arc<Link>,
     ) -> Option<Self> {
-        let link = links.to(leg.peer_ip()?, side);
         let mut pace = Pace::new(algorithm, level_max);
         if let Some(rate) = link.bytes_per_s() {
             pace.assume_link(rate);
@@ -48,8 +63,32 @@ impl Paced {
             pace.assume_reader(gains);
         }
         let looker = Looker::new(leg, pace.room().unsent_len)?;
-        Some(Self {
-            pace,
+        Some(Self::new(Chooser::Latency(Box::new(pace)), Some(looker), link, algorithm, side))
+    }
+
+    /// Of frames to `side`, for the fewest bytes.
+    pub(super) fn by_cost(
+        side: Side,
+        leg: &Leg,
+        algorithm: Algorithm,
+        level_max: u8,
+        link: Arc<Link>,
+        budgets: Budgets,
+    ) -> Self {
+        let thrift = Thrift::new(algorithm, level_max);
+        let looker = Looker::new(leg, thrift.room().unsent_len);
+        Self::new(Chooser::Cost(Cost { thrift, budgets, had_more: false }), looker, link, algorithm, side)
+    }
+
+    const fn new(
+        chooser: Chooser,
+        looker: Option<Looker>,
+        link: Arc<Link>,
+        algorithm: Algorithm,
+        side: Side,
+    ) -> Self {
+        Self {
+            chooser,
             looker,
             algorithm,
             side,
@@ -58,12 +97,12 @@ impl Paced {
             until_look: 0,
             reasons: Vec::new(),
             last: None,
-        })
+        }
     }
 
     /// Looks at the socket if the next choice may depend on it.
     pub(super) fn look(&mut self, leg: &Leg) {
-        if !self.pace.is_in_a_queue() && self.until_look > 0 {
+        if !self.chooser.is_in_a_queue() && self.until_look > 0 {
             return;
         }
         self.look_anyway(leg);
@@ -72,22 +111,29 @@ impl Paced {
     /// The socket has just taken a part of what was left over: that tells how fast it does.
     pub(super) fn look_anyway(&mut self, leg: &Leg) {
         self.until_look = LOOK_EVERY;
-        if let Some(look) = self.looker.look(leg, self.link.now()) {
-            self.pace.look(look);
-            // A socket that is gone is noticed when it is written to.
-            self.looker.bound(leg, self.pace.room().unsent_len);
+        let Some(looker) = &mut self.looker else { return };
+        let Some(look) = looker.look(leg, self.link.now()) else { return };
+        match &mut self.chooser {
+            Chooser::Latency(pace) => pace.look(look),
+            Chooser::Cost(cost) => cost.thrift.look(&look),
         }
+        // A socket that is gone is noticed when it is written to.
+        looker.bound(leg, self.chooser.room().unsent_len);
     }
 
     /// Longest frame of several packets.
     pub(super) fn frame_len(&self) -> usize {
-        self.pace.room().frame_len
+        self.chooser.room().frame_len
     }
 
     pub(super) fn choose(&mut self, plain_len: usize, more: bool) -> Choice {
         self.until_look = self.until_look.saturating_sub(1);
-        let choice =
-            self.pace.choose(plain_len, more, self.link.now(), &mut self.link.replies(self.algorithm));
+        let choice = match &mut self.chooser {
+            Chooser::Latency(pace) => {
+                pace.choose(plain_len, more, self.link.now(), &mut self.link.replies(self.algorithm))
+            }
+            Chooser::Cost(cost) => cost.choose(plain_len, more, &self.link),
+        };
         self.last = Some(choice);
         match self.reasons.iter_mut().find(|(reason, _)| *reason == choice.reason) {
             Some((_, count)) => *count += 1,
@@ -98,14 +144,19 @@ impl Paced {
 
     /// The last choice, to be shown.
     pub(super) fn decision(&self) -> Option<Decision> {
-        self.last.map(|last| Decision {
-            choice: if last.level.is_some() { "packed" } else { "stored" },
-            reason: last.reason.words(),
-        })
+        self.last.map(Decision::of)
     }
 
-    pub(super) fn packed(&mut self, level: u8, plain_len: usize, packed_len: usize, took: Duration) {
-        self.pace.packed(level, plain_len, packed_len, took);
+    pub(super) fn packed(&mut self, level: u8, plain_len: usize, packed_len: usize, took: Took) {
+        match &mut self.chooser {
+            Chooser::Latency(pace) => pace.packed(level, plain_len, packed_len, took.wall),
+            Chooser::Cost(cost) => {
+                let (mut cpu, _) = cost.budgets.cpu.hold();
+                let cpu_time = Duration::from_nanos(took.cpu_ns);
+                let added = cost.thrift.packed(level, [plain_len, packed_len], took.wall, cpu_time, &mut cpu);
+                cost.budgets.exchange.add(added);
+            }
+        }
     }
 
     /// A frame, or a part of one, is ready.
@@ -118,20 +169,59 @@ impl Paced {
     pub(super) fn hand_over(&mut self, leg: &Leg) {
         if let Some((plain_len, len)) = self.made.take() {
             self.look(leg);
-            self.pace.sent(plain_len, len, self.link.now(), &mut self.link.replies(self.algorithm));
+            match &mut self.chooser {
+                Chooser::Latency(pace) => {
+                    pace.sent(plain_len, len, self.link.now(), &mut self.link.replies(self.algorithm));
+                }
+                Chooser::Cost(cost) => cost.thrift.sent(len),
+            }
         }
+    }
+}
+
+impl Chooser {
+    /// Whether the next choice depends on the socket.
+    const fn is_in_a_queue(&self) -> bool {
+        match self {
+            Self::Latency(pace) => pace.is_in_a_queue(),
+            Self::Cost(cost) => cost.had_more,
+        }
+    }
+
+    fn room(&self) -> Room {
+        match self {
+            Self::Latency(pace) => pace.room(),
+            Self::Cost(cost) => cost.thrift.room(),
+        }
+    }
+}
+
+impl Cost {
+    fn choose(&mut self, plain_len: usize, more: bool, link: &Link) -> Choice {
+        self.had_more = more;
+        let added_max = self.budgets.added_max(link.reply_p99());
+        let (mut cpu, now) = self.budgets.cpu.hold();
+        self.thrift.choose(plain_len, &mut Limits { cpu: &mut cpu, now, added_max })
     }
 }
 
 impl Drop for Paced {
     fn drop(&mut self) {
-        self.pace.left(&mut self.link.replies(self.algorithm));
-        let link_bytes_per_s = self.pace.link_bytes_per_s();
+        let link_bytes_per_s = match &mut self.chooser {
+            Chooser::Latency(pace) => {
+                pace.left(&mut self.link.replies(self.algorithm));
+                if let Some(gains) = pace.reader_gains() {
+                    self.link.found_reader(gains);
+                }
+                pace.link_bytes_per_s()
+            }
+            Chooser::Cost(cost) => {
+                cost.thrift.left(&mut cost.budgets.cpu.hold().0);
+                cost.thrift.link_bytes_per_s()
+            }
+        };
         if let Some(rate) = link_bytes_per_s {
             self.link.saw(rate);
-        }
-        if let Some(gains) = self.pace.reader_gains() {
-            self.link.found_reader(gains);
         }
         tracing::debug!(side = %self.side, reasons = ?self.reasons, ?link_bytes_per_s, "frames were paced");
     }

@@ -302,7 +302,7 @@ impl Packer {
             if let Some(paced) = &mut self.paced
                 && algorithm.is_framed()
             {
-                paced.packed(level, len, packed_len, took.wall);
+                paced.packed(level, len, packed_len, took);
             }
         } else {
             let ids = self.frame_ids;
@@ -336,7 +336,7 @@ impl Packer {
         self.job = None;
         let encoded = done.map_err(|_| Cause::CodecThreadFailed)?.map_err(Cause::Protocol)?;
         if let Some(paced) = &mut self.paced {
-            paced.packed(encoded.level, encoded.plain_len, encoded.bytes.len(), encoded.took.wall);
+            paced.packed(encoded.level, encoded.plain_len, encoded.bytes.len(), encoded.took);
             paced.made(encoded.plain_len, encoded.bytes.len());
         }
         self.output.append_owned(encoded.bytes, &worker.spare);

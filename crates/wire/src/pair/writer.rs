@@ -95,12 +95,7 @@ impl Writer {
             }
             None => None,
         };
-        let Some(algorithm) = algorithm else {
-            let start = begin(out);
-            out.extend_from_slice(plain);
-            seal(out, start, Kind::Stored, false, &[])?;
-            return Ok((plain.len(), false));
-        };
+        let Some(algorithm) = algorithm else { return Ok((Self::store(plain, out)?, false)) };
         let start = begin(out);
         let Some(history) = &mut self.history else { return Err(Fault::PairHistoryMissing(algorithm)) };
         history.compressor.compress(plain, out)?;
@@ -109,6 +104,20 @@ impl Writer {
         seal(out, start, kind, begins_anew, plain)?;
         self.choice.packed(plain.len(), out.len() - start - HEADER_LEN);
         Ok((plain.len(), true))
+    }
+
+    /// Appends a stored frame of the first bytes of `plain`, and says how many.
+    pub fn store(plain: &[u8], out: &mut Vec<u8>) -> Result<usize, Fault> {
+        let plain = plain.get(..FRAME_PLAIN_LEN_MAX).unwrap_or(plain);
+        let start = begin(out);
+        out.extend_from_slice(plain);
+        seal(out, start, Kind::Stored, false, &[])?;
+        Ok(plain.len())
+    }
+
+    /// The zstd level.
+    pub const fn level(&self) -> ZstdLevel {
+        self.level
     }
 
     /// Gives the history back; says whether there was one, of which the other end must then be told by what was appended.

@@ -38,6 +38,8 @@ pub(super) struct HalfPipe {
     pub(super) packer: Option<Packer>,
     /// Shows statements that pass, where that is wanted.
     pub(super) text: Option<Box<QueryText>>,
+    /// Fills with bytes that pass, when a sample is wanted.
+    pub(super) sample: Option<Vec<u8>>,
     /// Copies of what passes, while the tap is on.
     pub(super) sampler: Option<Box<Sampler>>,
     scanner: Scanner,
@@ -74,6 +76,7 @@ impl HalfPipe {
             unpacker,
             packer,
             text: None,
+            sample: None,
             sampler: None,
             scanner: Scanner::new(direction),
             inner: Inner::default(),
@@ -397,6 +400,12 @@ impl HalfPipe {
             Ok(0) => self.source_ended = true,
             Ok(len) => {
                 self.count_plain(len);
+                if let Some(sample) = &mut self.sample {
+                    let room_len = sample.capacity() - sample.len();
+                    let start = self.inner.bytes.len().saturating_sub(len);
+                    let bytes = self.inner.bytes.waiting().get(start..).unwrap_or_default();
+                    sample.extend(bytes.iter().take(room_len));
+                }
                 if self.unpacker.is_none() {
                     self.show(self.inner.bytes.len() - len);
                 }

@@ -1,0 +1,40 @@
+//! The server leg's compression under `--policy latency`: chosen at login by what the link has shown.
+//!
+//! Not here: how it is chosen (`codec::pace`'s simulation).
+
+use lab::link::{Address, Link};
+use lab::real::{Kind, required};
+
+use crate::policy::{ended, field, proxy, rows, select};
+
+/// What the server legs of sessions one after the other were compressed with, over such a link.
+fn algorithms(link: Option<&str>, options: &[&str], sessions: usize) -> Option<Vec<String>> {
+    let server = required(Kind::MySql)?;
+    let sql = &rows(20_000);
+    let direct = select(server, server.address().port(), "uncompressed", sql);
+    let address = server.address().to_string();
+    let link = link.map(|link| Link::parse(link).unwrap().open(Address::Tcp(address.clone())).unwrap());
+    let target = link.as_ref().map_or(address, |link| format!("127.0.0.1:{}", link.address().port()));
+    let (process, port) = proxy(&target, options);
+    for _ in 0..sessions {
+        assert!(select(server, port, "uncompressed", sql) == direct);
+    }
+    Some(ended(process).iter().map(|line| field(line, "server_algorithm").to_owned()).collect())
+}
+
+#[test]
+fn from_the_second_session_on_a_slow_link_is_compressed_and_the_first_and_a_fast_one_are_not() {
+    let Some(slow) = algorithms(Some("20mbit,5ms"), &["--policy=latency"], 3) else { return };
+    assert_eq!(slow, ["uncompressed", "zstd", "zstd"]);
+    assert_eq!(algorithms(None, &[], 3).unwrap(), ["uncompressed"; 3]);
+    assert_eq!(algorithms(Some("unlimited"), &[], 3).unwrap(), ["uncompressed"; 3]);
+}
+
+#[test]
+fn the_options_still_say_what_the_server_leg_is_compressed_with() {
+    let zlib = ["--policy=latency", "--compression-algorithms=zlib"];
+    let Some(asked) = algorithms(None, &zlib, 2) else { return };
+    assert_eq!(asked, ["zlib"; 2]);
+    assert_eq!(algorithms(None, &["--policy=fixed"], 1).unwrap(), ["zstd"]);
+    assert_eq!(algorithms(None, &["--policy=cost"], 1).unwrap(), ["zstd"]);
+}

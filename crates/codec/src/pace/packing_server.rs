@@ -1,0 +1,384 @@
+//! What a server should pack its replies with, which is fixed at login: chosen from what its link has shown.
+//!
+//! ```text
+//!  replies of all sessions   │▒▒▒▒ open ▒▒▒▒│      │▒▒ open ▒▒│     bytes in that time, plain and as they came
+//!                            └ plain bytes/s, by what they were packed with ┘
+//!  uncompressed seen ─▶ would packed be faster? ─▶ one session tries ─▶ the one that was faster
+//! ```
+//! What counts is how fast plain bytes of long replies come: the link, the server's packing, the server itself, our unpacking
+//! are in it. Of packing that was never seen the server is taken to pack first and send then, which is the worst it can do.
+//! Packed bytes that come clearly faster than uncompressed ones ever did tell that the link has changed.
+//!
+//! Invariants: no clock; bounded memory; uncompressed while nothing is known; one session at a time tries; what was seen
+//! long ago says nothing.
+//!
+//! Not here: frames that the proxy packs itself (`super`), how replies are timed (crate `proxy`). See
+//! `docs/adr/0032-the-server-leg-is-chosen-at-login.md`.
+
+use std::time::Duration;
+
+use crate::{Algorithm, plain_bytes_per_ms};
+
+/// What a server packs with; the level is 0 where it has no choice of one.
+pub type Packing = (Algorithm, u8);
+
+/// What is known of a server behind a link. Share it between its sessions.
+#[derive(Debug, Default)]
+pub struct PackingServer {
+    seen: Vec<Seen>,
+    /// How well uncompressed replies would pack, and when that was tried.
+    ratio: Option<(f64, Duration)>,
+    /// Bytes per second of requests that the link held back, and when.
+    requests: Option<(f64, Duration)>,
+    window: Window,
+    /// A session tries this, until then.
+    trial: Option<(Packing, Duration)>,
+    lost: Option<Lost>,
+    last: Option<LegChoice>,
+}
+
+/// Replies that were packed like this.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Seen {
+    packing: Packing,
+    plain_per_s: f64,
+    wire_per_s: f64,
+    at: Duration,
+}
+
+/// A trial that lost.
+#[derive(Debug, Clone, Copy)]
+struct Lost {
+    /// Not tried again until then, unless uncompressed replies come much slower than they did.
+    until: Duration,
+    believed: Duration,
+    stored_per_s: f64,
+}
+
+/// Replies that are under way.
+#[derive(Debug, Default)]
+struct Window {
+    open: u32,
+    /// Until then `time_s` counts.
+    since: Duration,
+    /// In which one was open.
+    time_s: f64,
+    plain_len: f64,
+    wire_len: f64,
+    packing: Option<Packing>,
+    /// Not all packed alike, or somebody else was waited for.
+    is_void: bool,
+}
+
+impl Window {
+    fn pass(&mut self, now: Duration) {
+        self.time_s += now.saturating_sub(self.since).as_secs_f64();
+        self.since = self.since.max(now);
+    }
+}
+
+/// What a session asks the server for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LegChoice {
+    /// What to pack with.
+    pub packing: Packing,
+    /// Why.
+    pub reason: LegReason,
+}
+
+/// Why a server leg is compressed or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LegReason {
+    /// The options leave no choice.
+    AsAsked,
+    /// No long reply came lately.
+    NothingKnown,
+    /// Uncompressed replies come as fast as the server could pack them, or nearly.
+    LinkIsFast,
+    /// By what is known packed replies should come faster.
+    LinkIsSlow,
+    /// The same, but another session tries it first.
+    OtherTries,
+    /// They did.
+    PackedWasFaster,
+    /// They did not.
+    PackedWasSlower,
+    /// Packed replies come faster than the link was known to be.
+    LinkHasChanged,
+    /// The server can't keep up with the link at the level that it had.
+    ServerIsSlow,
+    /// Requests were held back, and of replies nothing is known.
+    RequestsAreSlow,
+}
+
+impl LegReason {
+    /// In words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::AsAsked => "as the options say",
+            Self::NothingKnown => "nothing is known of the link",
+            Self::LinkIsFast => "uncompressed replies come faster than the server would pack them",
+            Self::LinkIsSlow => "packed replies should come sooner over this link",
+            Self::OtherTries => "another session tries packed replies first",
+            Self::PackedWasFaster => "packed replies came faster",
+            Self::PackedWasSlower => "packed replies came no faster",
+            Self::LinkHasChanged => "the link has become faster than it was known to be",
+            Self::ServerIsSlow => "a level at which the server may keep up with the link",
+            Self::RequestsAreSlow => "requests were held back by the link",
+        }
+    }
+}
+
+/// What a link was seen to bring, as it is shown.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RepliesSeen {
+    /// Plain bytes per second of uncompressed replies.
+    pub stored_per_s: Option<f64>,
+    /// Plain bytes per second of the packed ones that came fastest.
+    pub packed_per_s: Option<f64>,
+    /// The last choice.
+    pub last: Option<LegChoice>,
+}
+
+impl PackingServer {
+    /// A session begins; `possible` is what the server can pack with, in order of wish.
+    pub fn choose(&mut self, now: Duration, possible: &[Packing]) -> LegChoice {
+        let (packing, reason) = self.weigh(now, possible);
+        let choice = LegChoice { packing, reason };
+        self.last = Some(choice);
+        choice
+    }
+
+    fn weigh(&mut self, now: Duration, possible: &[Packing]) -> (Packing, LegReason) {
+        let Some(&wish) = possible.first() else { return (STORED, LegReason::AsAsked) };
+        if self.seen.iter().all(|seen| now.saturating_sub(seen.at) >= TRUE_FOR) {
+            self.seen.clear();
+            self.lost = None;
+        }
+        self.trial = self.trial.filter(|(_, until)| now < *until);
+        let stored = self.of(STORED);
+        let packed = possible.iter().filter_map(|packing| self.of(*packing));
+        let packed = packed.max_by(|a, b| a.plain_per_s.total_cmp(&b.plain_per_s));
+        match (stored, packed) {
+            (None, None) => {
+                let is_held_back = self.requests.is_some_and(|(rate, at)| {
+                    now.saturating_sub(at) < TRUE_FOR
+                        && predicted(PACKS_PER_S, RATIO_HOPED, rate) > rate * TRIAL_GAIN_MIN
+                });
+                if is_held_back {
+                    (wish, LegReason::RequestsAreSlow)
+                } else {
+                    (STORED, LegReason::NothingKnown)
+                }
+            }
+            (Some(stored), None) => self.may_be_faster(now, stored, wish),
+            (None, Some(packed)) => self.tries(now, STORED, LegReason::LinkHasChanged, packed.packing),
+            (Some(stored), Some(packed)) => {
+                let is_newer = packed.at > stored.at;
+                if is_newer && packed.wire_per_s > stored.wire_per_s * CHANGED {
+                    return self.tries(now, STORED, LegReason::LinkHasChanged, packed.packing);
+                }
+                if packed.plain_per_s <= stored.plain_per_s * GAIN_MIN {
+                    return (STORED, LegReason::PackedWasSlower);
+                }
+                // It doesn't fill the link: a level that nobody has seen may.
+                let unseen = possible.iter().copied().find(|packing| self.of(*packing).is_none());
+                match unseen.filter(|_| packed.wire_per_s < stored.wire_per_s * SERVER_IS_LIMIT) {
+                    Some(easier) => self.tries(now, easier, LegReason::ServerIsSlow, packed.packing),
+                    None => (packed.packing, LegReason::PackedWasFaster),
+                }
+            }
+        }
+    }
+
+    fn may_be_faster(&mut self, now: Duration, stored: Seen, wish: Packing) -> (Packing, LegReason) {
+        let ratio = self.ratio.map_or(RATIO_HOPED, |(ratio, _)| ratio);
+        let rate = stored.plain_per_s;
+        if predicted(server_packs_per_s(wish), ratio, rate) <= rate * TRIAL_GAIN_MIN {
+            return (STORED, LegReason::LinkIsFast);
+        }
+        if self.lost.is_some_and(|lost| now < lost.until && rate * CHANGED > lost.stored_per_s) {
+            return (STORED, LegReason::PackedWasSlower);
+        }
+        if rate <= server_packs_per_s(wish) * LOSS_MAX {
+            // Should the server be slow, and not the link, its packing hardly makes it slower.
+            return (wish, LegReason::LinkIsSlow);
+        }
+        self.tries(now, wish, LegReason::LinkIsSlow, STORED)
+    }
+
+    /// One session tries `packing`; until that has shown something the others do what was done before.
+    fn tries(
+        &mut self,
+        now: Duration,
+        packing: Packing,
+        reason: LegReason,
+        before: Packing,
+    ) -> (Packing, LegReason) {
+        if self.trial.is_some() {
+            let packs = before != STORED;
+            return (before, if packs { LegReason::PackedWasFaster } else { LegReason::OtherTries });
+        }
+        self.trial = Some((packing, now + TRIAL_FOR));
+        (packing, reason)
+    }
+
+    /// A reply is under way, of which something has come.
+    pub fn begin(&mut self, now: Duration, packing: Packing) {
+        let window = &mut self.window;
+        if window.open == 0 {
+            if window.packing != Some(packing) || window.is_void {
+                *window = Window { packing: Some(packing), ..Window::default() };
+            }
+            window.since = now;
+        }
+        window.open += 1;
+        window.is_void |= window.packing != Some(packing);
+    }
+
+    /// So much more of it came.
+    pub fn got(&mut self, now: Duration, plain_len: u64, wire_len: u64) {
+        let window = &mut self.window;
+        window.plain_len += plain_len as f64;
+        window.wire_len += wire_len as f64;
+        window.pass(now);
+        if window.time_s >= WINDOW_S || window.plain_len >= WINDOW_LEN {
+            self.tell(now);
+        }
+    }
+
+    /// Somebody else was waited for, so what comes meanwhile says nothing.
+    pub const fn void(&mut self) {
+        self.window.is_void = true;
+    }
+
+    /// It is complete, or will never be.
+    pub fn end(&mut self, now: Duration) {
+        self.window.pass(now);
+        self.window.open = self.window.open.saturating_sub(1);
+        // What was not enough is added to the next one's.
+        if self.window.open == 0 && (self.window.plain_len >= LEAST_LEN || self.window.is_void) {
+            self.tell(now);
+        }
+    }
+
+    /// What has come since the window began.
+    fn tell(&mut self, now: Duration) {
+        let Window { open, since, time_s, plain_len, wire_len, packing, is_void } = self.window;
+        // Whoever is open may still differ.
+        self.window = Window { open, since, packing, is_void: is_void && open > 0, ..Window::default() };
+        if let Some(packing) = packing
+            && !is_void
+            && plain_len >= LEAST_LEN
+            && time_s > 0.0
+        {
+            let (plain_per_s, wire_per_s) = (plain_len / time_s, wire_len / time_s);
+            self.saw(Seen { packing, plain_per_s, wire_per_s, at: now });
+        }
+    }
+
+    fn saw(&mut self, new: Seen) {
+        if self.trial.is_some_and(|(packing, _)| packing == new.packing) {
+            self.trial = None;
+        }
+        match self.seen.iter_mut().find(|seen| seen.packing == new.packing) {
+            Some(seen) => {
+                let is_old = new.at.saturating_sub(seen.at) >= TRUE_FOR;
+                // What changes is followed at once; half of the old rate damps noise.
+                let blend = |old: f64, new: f64| {
+                    let is_other = is_old || old > new * CHANGED || new > old * CHANGED;
+                    if is_other { new } else { f64::midpoint(old, new) }
+                };
+                seen.plain_per_s = blend(seen.plain_per_s, new.plain_per_s);
+                seen.wire_per_s = blend(seen.wire_per_s, new.wire_per_s);
+                seen.at = new.at;
+            }
+            None => self.seen.push(new),
+        }
+        let Some(stored) = self.of(STORED).filter(|_| new.packing != STORED) else { return };
+        if new.plain_per_s > stored.plain_per_s * GAIN_MIN {
+            self.lost = None;
+            return;
+        }
+        // What it did then says nothing of another time.
+        self.seen.retain(|seen| seen.packing != new.packing);
+        let believed = self.lost.map_or(LOST_FOR, |lost| (lost.believed * 2).min(TRUE_FOR));
+        self.lost = Some(Lost { until: new.at + believed, believed, stored_per_s: stored.plain_per_s });
+    }
+
+    /// Whether a sample of uncompressed replies is wanted.
+    #[must_use]
+    pub fn wants_sample(&self, now: Duration) -> bool {
+        self.ratio.is_none_or(|(_, at)| now.saturating_sub(at) >= TRUE_FOR)
+    }
+
+    /// What became of it.
+    pub fn sampled(&mut self, now: Duration, plain_len: usize, packed_len: usize) {
+        self.ratio = Some((plain_len as f64 / packed_len.max(1) as f64, now));
+    }
+
+    /// Requests were held back, and went at this rate.
+    pub const fn held_back(&mut self, now: Duration, bytes_per_s: f64) {
+        self.requests = Some((bytes_per_s, now));
+    }
+
+    /// What is known, to be shown.
+    #[must_use]
+    pub fn replies_seen(&self) -> RepliesSeen {
+        let packed = self.seen.iter().filter(|seen| seen.packing != STORED).map(|seen| seen.plain_per_s);
+        RepliesSeen {
+            stored_per_s: self.of(STORED).map(|seen| seen.plain_per_s),
+            packed_per_s: packed.max_by(f64::total_cmp),
+            last: self.last,
+        }
+    }
+
+    fn of(&self, packing: Packing) -> Option<Seen> {
+        self.seen.iter().find(|seen| seen.packing == packing).copied()
+    }
+}
+
+/// Plain bytes per second, if all is packed before any of it is sent.
+fn predicted(packs_per_s: f64, ratio: f64, link_per_s: f64) -> f64 {
+    1.0 / (1.0 / packs_per_s + 1.0 / (ratio * link_per_s))
+}
+
+/// How fast a server packs, cautiously.
+fn server_packs_per_s((algorithm, level): Packing) -> f64 {
+    match algorithm {
+        // At 6, and by zlib itself: a quarter of what libdeflate does (`examples/speeds.rs`).
+        Algorithm::Zlib => plain_bytes_per_ms(Algorithm::Zlib, 6) as f64 * 1e3 / 3.0,
+        algorithm => plain_bytes_per_ms(algorithm, level) as f64 * 1e3,
+    }
+}
+
+/// No frames.
+const STORED: Packing = (Algorithm::Uncompressed, 0);
+/// Routes and loads change within minutes.
+const TRUE_FOR: Duration = Duration::from_secs(600);
+/// A session that tries something may have nothing to ask.
+const TRIAL_FOR: Duration = Duration::from_secs(10);
+/// What lost is tried again after this, then twice as much.
+const LOST_FOR: Duration = Duration::from_secs(60);
+/// What all sessions may lose at most where a guess is wrong.
+const LOSS_MAX: f64 = 0.05;
+/// A guess has to promise so much.
+const TRIAL_GAIN_MIN: f64 = 1.25;
+/// What was seen has to be so much faster: it takes the server's CPU.
+const GAIN_MIN: f64 = 1.05;
+/// Rates so far apart are of different links.
+const CHANGED: f64 = 1.5;
+/// Packed bytes that fill less of the link than this wait for the server.
+const SERVER_IS_LIMIT: f64 = 0.7;
+/// What is hoped of data that was never packed.
+const RATIO_HOPED: f64 = 1.5;
+/// Of our own packing, which is stopped where it doesn't gain.
+const PACKS_PER_S: f64 = 150e6;
+/// Shorter replies are in buffers at once.
+const LEAST_LEN: f64 = 256.0 * 1024.0;
+const WINDOW_LEN: f64 = 8e6;
+const WINDOW_S: f64 = 0.25;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! A server behind a link, simulated: sessions one after the other, each with a long reply.
+//!
+//! Not here: real servers (crate `proxy`).
+
+use super::*;
+
+const ZSTD: Packing = (Algorithm::Zstd, 3);
+const EASY: Packing = (Algorithm::Zstd, 1);
+const POSSIBLE: [Packing; 2] = [ZSTD, EASY];
+
+fn s(s: f64) -> Duration {
+    Duration::from_secs_f64(s)
+}
+
+/// A link, the server's speed without packing, and what it does while packing.
+#[derive(Clone, Copy)]
+struct World {
+    link_per_s: f64,
+    server_per_s: f64,
+    ratio: f64,
+    packs_per_s: [f64; 2],
+}
+
+const WORLD: World = World { link_per_s: 1e12, server_per_s: 800e6, ratio: 2.0, packs_per_s: [120e6, 200e6] };
+
+impl World {
+    fn plain_per_s(&self, packing: Packing) -> f64 {
+        match POSSIBLE.iter().position(|possible| *possible == packing) {
+            None => self.link_per_s.min(self.server_per_s),
+            Some(number) => {
+                let made = 1.0 / (1.0 / self.server_per_s + 1.0 / self.packs_per_s[number]);
+                made.min(self.link_per_s * self.ratio)
+            }
+        }
+    }
+
+    /// Sessions one after the other, each with a reply of so many bytes; what each was packed with.
+    fn run(&self, server: &mut PackingServer, now: &mut f64, sessions: usize) -> Vec<LegChoice> {
+        let mut choices = Vec::new();
+        for _ in 0..sessions {
+            let choice = server.choose(s(*now), &POSSIBLE);
+            server.begin(s(*now), choice.packing);
+            let rate = self.plain_per_s(choice.packing);
+            let ratio = if choice.packing == STORED { 1.0 } else { self.ratio };
+            for _ in 0..64 {
+                *now += 65_536.0 / rate;
+                server.got(s(*now), 65_536, (65_536.0 / ratio) as u64);
+            }
+            server.end(s(*now));
+            if choice.packing == STORED && server.wants_sample(s(*now)) {
+                server.sampled(s(*now), 65_536, (65_536.0 / self.ratio) as usize);
+            }
+            *now += 0.1;
+            choices.push(choice);
+        }
+        choices
+    }
+}
+
+fn packings(choices: &[LegChoice]) -> Vec<Packing> {
+    choices.iter().map(|choice| choice.packing).collect()
+}
+
+#[test]
+fn the_first_session_is_uncompressed_and_a_fast_link_stays_so() {
+    let choices = WORLD.run(&mut PackingServer::default(), &mut 0.0, 5);
+    assert_eq!(packings(&choices), [STORED; 5]);
+    assert_eq!(choices[0].reason, LegReason::NothingKnown);
+    assert_eq!(choices[4].reason, LegReason::LinkIsFast);
+}
+
+#[test]
+fn from_the_second_session_on_a_slow_link_is_compressed() {
+    for link_per_s in [1.25e6, 2.5e6, 12.5e6] {
+        let choices = World { link_per_s, ..WORLD }.run(&mut PackingServer::default(), &mut 0.0, 4);
+        assert_eq!(packings(&choices), [STORED, ZSTD, ZSTD, ZSTD], "{link_per_s}");
+        assert_eq!(choices[3].reason, LegReason::PackedWasFaster);
+    }
+}
+
+#[test]
+fn a_slow_server_is_not_a_slow_link() {
+    // The server makes 10 MB/s; packing them as well makes it slower.
+    let world = World { server_per_s: 10e6, ..WORLD };
+    let choices = world.run(&mut PackingServer::default(), &mut 0.0, 50);
+    let packed = choices.iter().filter(|choice| choice.packing != STORED).count();
+    assert_eq!((packed, choices[1].packing, choices[49].reason), (1, ZSTD, LegReason::PackedWasSlower));
+    // Nor for the many that ask little: what short replies tell is added up.
+    let mut server = PackingServer::default();
+    for reply in 0..100_u32 {
+        let now = f64::from(reply);
+        server.begin(s(now), STORED);
+        server.got(s(now + 8e-3), 10_000, 10_000);
+        server.end(s(now + 8e-3));
+    }
+    let seen = server.replies_seen().stored_per_s.unwrap();
+    assert!((seen / 1.25e6 - 1.0).abs() < 0.01, "{seen}");
+}
+
+#[test]
+fn what_does_not_shrink_is_not_tried() {
+    let choices =
+        World { link_per_s: 2.5e6, ratio: 1.0, ..WORLD }.run(&mut PackingServer::default(), &mut 0.0, 4);
+    assert_eq!(packings(&choices), [STORED; 4]);
+}
+
+#[test]
+fn a_server_that_cannot_keep_up_is_asked_for_an_easier_level() {
+    let world = World { link_per_s: 20e6, ratio: 10.0, packs_per_s: [50e6, 180e6], ..WORLD };
+    let choices = world.run(&mut PackingServer::default(), &mut 0.0, 5);
+    assert_eq!(packings(&choices)[1..], [ZSTD, EASY, EASY, EASY]);
+}
+
+#[test]
+fn a_link_that_changes_is_followed_both_ways_and_what_is_old_is_forgotten() {
+    let (mut server, mut now) = (PackingServer::default(), 0.0);
+    let slow = World { link_per_s: 2.5e6, ..WORLD };
+    slow.run(&mut server, &mut now, 3);
+    // Packed bytes come faster than the link was known to be.
+    let choices = WORLD.run(&mut server, &mut now, 6);
+    assert_eq!(packings(&choices)[1..], [STORED; 5]);
+    let choices = slow.run(&mut server, &mut now, 6);
+    assert_eq!(packings(&choices)[2..], [ZSTD; 4], "{choices:?}");
+    now += 700.0;
+    assert_eq!(server.choose(s(now), &POSSIBLE).reason, LegReason::NothingKnown);
+}
+
+#[test]
+fn one_session_tries_and_the_others_wait_for_what_it_finds() {
+    let (mut server, mut now) = (PackingServer::default(), 0.0);
+    World { link_per_s: 12.5e6, ..WORLD }.run(&mut server, &mut now, 1);
+    let choices: Vec<_> = (0..3).map(|_| server.choose(s(now), &POSSIBLE)).collect();
+    assert_eq!(packings(&choices), [ZSTD, STORED, STORED]);
+    // It never asked for anything.
+    assert_eq!(server.choose(s(now + 11.0), &POSSIBLE).packing, ZSTD);
+    // Nobody waits where there is nothing to lose.
+    World { link_per_s: 2.5e6, ..WORLD }.run(&mut server, &mut now, 2);
+    let choices: Vec<_> = (0..3).map(|_| server.choose(s(now), &POSSIBLE)).collect();
+    assert_eq!(packings(&choices), [ZSTD; 3]);
+}
+
+#[test]
+fn sessions_that_share_a_link_share_its_rate() {
+    let mut server = PackingServer::default();
+    server.begin(s(0.0), STORED);
+    server.begin(s(0.0), STORED);
+    for ms in 1..=200 {
+        // 5 MB/s for both together.
+        server.got(s(f64::from(ms) / 1e3), 2_500, 2_500);
+        server.got(s(f64::from(ms) / 1e3), 2_500, 2_500);
+    }
+    server.end(s(0.2));
+    server.end(s(0.2));
+    let seen = server.replies_seen().stored_per_s.unwrap();
+    assert!((seen / 5e6 - 1.0).abs() < 0.01, "{seen}");
+}
+
+#[test]
+fn a_slow_reader_and_mixed_sessions_say_nothing() {
+    let mut server = PackingServer::default();
+    server.begin(s(0.0), STORED);
+    server.void();
+    server.got(s(0.1), 1 << 20, 1 << 20);
+    server.end(s(0.1));
+    server.begin(s(1.0), STORED);
+    server.begin(s(1.0), ZSTD);
+    server.got(s(1.1), 1 << 20, 1 << 20);
+    server.end(s(1.2));
+    server.end(s(1.2));
+    assert_eq!(server.replies_seen().stored_per_s, None);
+}
+
+#[test]
+fn requests_that_are_held_back_count_where_replies_tell_nothing() {
+    let mut server = PackingServer::default();
+    server.held_back(s(0.0), 2.5e6);
+    assert_eq!(server.choose(s(1.0), &POSSIBLE).reason, LegReason::RequestsAreSlow);
+    server.held_back(s(0.0), 200e6);
+    assert_eq!(server.choose(s(1.0), &POSSIBLE).reason, LegReason::NothingKnown);
+    assert_eq!(server.choose(s(1.0), &[]).reason, LegReason::AsAsked);
+}

@@ -1,0 +1,71 @@
+//! What the server leg is compressed with: by the options, or by what its link has shown.
+//!
+//! Not here: what follows from what was seen (`codec::pace::PackingServer`), MySQL's rules (`wire::connect::negotiate`).
+
+use codec::pace::{LegChoice, LegReason, Packing};
+use codec::{Algorithm, ZstdLevel};
+use wire::connect::greeting::Greeting;
+use wire::connect::negotiate;
+use wire::{Capabilities, Side};
+
+use super::{Handshake, on};
+use crate::worker::Worker;
+use crate::{Cause, ListenerConfig, Phase, Policy, SessionError};
+
+/// How a server leg is compressed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ServerLegChoice {
+    pub(crate) chosen: LegChoice,
+    /// It is made by what the link has shown, so what it shows next is wanted.
+    pub(crate) follows_the_link: bool,
+}
+
+impl Handshake {
+    pub(super) fn choose_server_leg(
+        &self,
+        greeting: &Greeting,
+        config: &ListenerConfig,
+        worker: &Worker,
+    ) -> Result<ServerLegChoice, SessionError> {
+        if self.is_paired() {
+            return Ok(as_asked((Algorithm::Uncompressed, 0))); // What is below the leg packs.
+        }
+        let algorithm = negotiate::server_leg(greeting.capabilities, &config.server_algorithms);
+        let algorithm = algorithm.ok_or_else(|| {
+            let names: Vec<_> = config.server_algorithms.iter().map(|algorithm| algorithm.name()).collect();
+            on(Side::Server, Phase::Login)(Cause::CompressionNotOffered { wished: names.join(",") })
+        })?;
+        let is_auto = config.server_algorithms_are_free && config.server_algorithms == Algorithm::ALL;
+        let peer = self.server.as_ref().and_then(|server| server.leg.peer_address());
+        let Some(peer) = peer.filter(|_| is_auto && config.policy == Policy::Latency) else {
+            return Ok(as_asked(packing(algorithm, config.zstd_level)));
+        };
+        let link = worker.shared.links.to(peer, Side::Server);
+        let possible = possible(greeting.capabilities, config);
+        let chosen = link.server().choose(link.now(), &possible);
+        let (algorithm, level) = chosen.packing;
+        tracing::debug!(%peer, %algorithm, level, reason = chosen.reason.words(), "the server leg was chosen");
+        Ok(ServerLegChoice { chosen, follows_the_link: true })
+    }
+}
+
+const fn as_asked(packing: Packing) -> ServerLegChoice {
+    let chosen = LegChoice { packing, reason: LegReason::AsAsked };
+    ServerLegChoice { chosen, follows_the_link: false }
+}
+
+/// What the server can pack with, in order of wish: its best algorithm, at no level above the one that was asked for.
+fn possible(offered: Capabilities, config: &ListenerConfig) -> Vec<Packing> {
+    let framed = [Algorithm::Zstd, Algorithm::Zlib, Algorithm::Uncompressed];
+    match negotiate::server_leg(offered, &framed) {
+        Some(Algorithm::Zstd) if config.zstd_level > ZstdLevel::MIN => {
+            vec![packing(Algorithm::Zstd, config.zstd_level), packing(Algorithm::Zstd, ZstdLevel::MIN)]
+        }
+        Some(algorithm) if algorithm.is_framed() => vec![packing(algorithm, config.zstd_level)],
+        _ => Vec::new(),
+    }
+}
+
+fn packing(algorithm: Algorithm, level: ZstdLevel) -> Packing {
+    (algorithm, if algorithm == Algorithm::Zstd { level.get() } else { 0 })
+}

@@ -1,0 +1,129 @@
+//! Who decides about a session's frames, by its policy: controllers, their links and budgets; and what its replies tell.
+//!
+//! Not here: the controllers (`paced`, `pair`), how replies are timed (`receipt`).
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use codec::Algorithm;
+use wire::Side;
+
+use super::paced::Paced;
+use super::receipt::{Receipt, SAMPLE_LEN, Stands};
+use crate::budgets::{Budgets, Exchange};
+use crate::connect::{FramedLeg, ServerLegChoice};
+use crate::leg::Leg;
+use crate::links::{Link, LinkUse, Links};
+use crate::worker::Worker;
+use crate::{ListenerConfig, Policy};
+
+/// Of one session.
+pub(super) struct Pacing {
+    policy: Policy,
+    level_max: u8,
+    /// To the client, to the server: those that something is decided for.
+    links: [Option<LinkUse>; 2],
+    budgets: Budgets,
+    receipt: Option<Receipt>,
+}
+
+impl Pacing {
+    pub(super) fn new(
+        config: &ListenerConfig,
+        worker: &Worker,
+        [client, server]: [&FramedLeg; 2],
+        choice: ServerLegChoice,
+    ) -> Self {
+        let policy = config.policy;
+        let link = |leg: &FramedLeg, side, is_watched: bool| {
+            let is_paced = match policy {
+                Policy::Fixed => false,
+                Policy::Latency => leg.algorithm.is_framed(),
+                Policy::Cost => leg.algorithm.is_framed() || leg.leg.as_pair().is_some(),
+            };
+            let link = leg.leg.peer_address().map(|peer| worker.shared.links.to(peer, side));
+            let link = match policy {
+                Policy::Cost => Some(link.unwrap_or_else(Links::unshared)),
+                Policy::Fixed | Policy::Latency => link,
+            };
+            link.filter(|_| is_paced || is_watched).map(LinkUse::of)
+        };
+        let links = [link(client, Side::Client, false), link(server, Side::Server, choice.follows_the_link)];
+        let receipt = links[1]
+            .as_ref()
+            .filter(|_| choice.follows_the_link)
+            .map(|link| Receipt::new(link.link(), choice.chosen.packing));
+        let budgets = Budgets {
+            cpu: Arc::clone(&worker.shared.cpu_allowance),
+            p99_percent: config.cost_p99_percent,
+            exchange: Rc::new(Exchange::default()),
+        };
+        Self { policy, level_max: config.zstd_level_max.get(), links, budgets, receipt }
+    }
+
+    /// The controller of frames to `side`, where they are not packed as they were asked for.
+    pub(super) fn controller(&self, side: Side, leg: &Leg, algorithm: Algorithm) -> Option<Box<Paced>> {
+        let level_max = match algorithm {
+            Algorithm::Zstd => self.level_max,
+            _ => ZLIB_LEVEL_MAX,
+        };
+        let link = self.link(side)?;
+        let paced = match self.policy {
+            Policy::Fixed => return None,
+            Policy::Latency => Paced::by_latency(side, leg, algorithm, level_max, link)?,
+            Policy::Cost => Paced::by_cost(side, leg, algorithm, level_max, link, self.budgets.clone()),
+        };
+        Some(Box::new(paced))
+    }
+
+    /// A pair's stream to `side` may pack, within the budgets if there are any.
+    pub(super) fn start_pair(&self, side: Side, leg: &mut Leg, worker: &Worker) {
+        let Some(stream) = leg.pair_mut() else { return };
+        stream.start_packing(&worker.shared);
+        if let (Policy::Cost, Some(link)) = (self.policy, self.link(side)) {
+            stream.stay_within(self.budgets.clone(), link);
+        }
+    }
+
+    fn link(&self, side: Side) -> Option<Arc<Link>> {
+        let [to_client, to_server] = &self.links;
+        let link = if side == Side::Client { to_client } else { to_server };
+        link.as_ref().map(LinkUse::link)
+    }
+
+    /// The session waits; `oldest` is the command whose reply is due. Links are told how long exchanges take, where that is
+    /// a budget.
+    pub(super) fn follow_exchange(&self, oldest: Option<u64>) {
+        if self.policy != Policy::Cost {
+            return;
+        }
+        if let Some(time) = self.budgets.exchange.follow(oldest) {
+            for link in self.links.iter().flatten() {
+                link.link().replied(time);
+            }
+        }
+    }
+
+    /// The session waits; the link is told how replies come, where later sessions' server legs follow from that. `sample`
+    /// fills with a part of a reply when one is wanted.
+    pub(super) fn follow_replies(
+        &mut self,
+        stands: impl FnOnce() -> Stands,
+        sample: &mut Option<Vec<u8>>,
+        worker: &Worker,
+    ) {
+        let Some(receipt) = &mut self.receipt else { return };
+        let wants_sample = receipt.step(stands());
+        match sample {
+            Some(bytes) if bytes.len() >= SAMPLE_LEN => {
+                receipt.sampled(bytes, worker);
+                *sample = None;
+            }
+            None if wants_sample => *sample = Some(Vec::with_capacity(SAMPLE_LEN)),
+            _ => {}
+        }
+    }
+}
+
+/// libdeflate's 6 is what zlib's own default is.
+const ZLIB_LEVEL_MAX: u8 = 6;

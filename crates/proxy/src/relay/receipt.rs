@@ -1,0 +1,129 @@
+//! How fast replies come that a server sends: what the choice of later sessions' server legs is made from.
+//!
+//! ```text
+//!  │ waits │ reply has begun, and the source has no more for now … bytes … bytes │ complete
+//!          └────────────────────── told to the link ──────────────────────┘
+//! ```
+//! Bytes that came before the source first had no more are not counted: they may have waited in buffers. A reply that comes
+//! at once is not looked at, so short ones cost nothing.
+//!
+//! Invariants: what the client holds back says nothing; of what passes, one sample for each link in ten minutes is copied.
+//! Not here: what follows from it (`codec::pace::PackingServer`).
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use codec::Algorithm;
+use codec::pace::Packing;
+use wire::frame;
+
+use crate::links::Link;
+use crate::worker::Worker;
+
+/// Of one session.
+pub(super) struct Receipt {
+    link: Arc<Link>,
+    packing: Packing,
+    /// A reply is under way.
+    is_open: bool,
+    /// At the last step.
+    lens: Lens,
+    /// When requests began to be held back, and what had been sent by then.
+    held: Option<(Instant, u64)>,
+}
+
+/// What a session has carried.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Lens {
+    /// Replies, plain.
+    pub(super) plain_len: u64,
+    /// Replies, as they came.
+    pub(super) received_len: u64,
+    /// Requests, as they went.
+    pub(super) sent_len: u64,
+}
+
+/// How a session stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stands {
+    pub(super) lens: Lens,
+    /// A reply has begun and is not complete, and nobody but the server can go on with it.
+    pub(super) is_open: bool,
+    /// The client takes no more for now.
+    pub(super) client_holds: bool,
+    /// The server's socket takes no more for now.
+    pub(super) server_holds: bool,
+}
+
+impl Receipt {
+    pub(super) const fn new(link: Arc<Link>, packing: Packing) -> Self {
+        let lens = Lens { plain_len: 0, received_len: 0, sent_len: 0 };
+        Self { link, packing, is_open: false, lens, held: None }
+    }
+
+    /// The session waits; says whether a sample of the reply is wanted.
+    pub(super) fn step(&mut self, stands: Stands) -> bool {
+        let Stands { lens, is_open, client_holds, server_holds } = stands;
+        let before = std::mem::replace(&mut self.lens, lens);
+        self.follow_requests(server_holds, lens.sent_len);
+        let plain_len = lens.plain_len.saturating_sub(before.plain_len);
+        let begins = is_open && plain_len > 0;
+        if !self.is_open && !begins {
+            return false;
+        }
+        let now = self.link.now();
+        let mut server = self.link.server();
+        if self.is_open {
+            server.got(now, plain_len, lens.received_len.saturating_sub(before.received_len));
+        } else {
+            server.begin(now, self.packing);
+        }
+        if client_holds {
+            server.void();
+        }
+        if !is_open {
+            server.end(now);
+        }
+        self.is_open = is_open;
+        self.packing.0 == Algorithm::Uncompressed && server.wants_sample(now)
+    }
+
+    /// What the server's socket doesn't take is held back by the link, or by the server.
+    fn follow_requests(&mut self, server_holds: bool, sent_len: u64) {
+        match (self.held, server_holds) {
+            (None, true) => self.held = Some((Instant::now(), sent_len)),
+            (Some((since, from_len)), false) => {
+                self.held = None;
+                let len = sent_len.saturating_sub(from_len);
+                let time_s = since.elapsed().as_secs_f64();
+                if len >= REQUESTS_LEN && time_s > 0.0 {
+                    self.link.server().held_back(self.link.now(), len as f64 / time_s);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A part of an uncompressed reply: how well would it pack?
+    pub(super) fn sampled(&self, sample: &[u8], worker: &Worker) {
+        let mut packed = Vec::with_capacity(sample.len());
+        let mut contexts = worker.contexts.borrow_mut();
+        if frame::encode(&mut contexts, Algorithm::Zstd, SAMPLE_LEVEL, 0, sample, &mut packed).is_ok() {
+            self.link.server().sampled(self.link.now(), sample.len(), packed.len());
+        }
+    }
+}
+
+impl Drop for Receipt {
+    fn drop(&mut self) {
+        if self.is_open {
+            self.link.server().end(self.link.now());
+        }
+    }
+}
+
+/// Enough for a ratio, some 50 us of work.
+pub(super) const SAMPLE_LEN: usize = 16 << 10;
+const SAMPLE_LEVEL: u8 = 1;
+/// More than sockets' buffers take of it at once.
+const REQUESTS_LEN: u64 = 256 << 10;
