@@ -12,6 +12,7 @@
 //!
 //! Not here: how a cell is measured (`run`), how it is shown (`report`).
 
+mod crossing;
 mod never_slower;
 mod oltp_matrix;
 mod peers;
@@ -96,7 +97,7 @@ pub trait Plan: Sync + std::fmt::Debug {
 }
 
 /// All plans, in the order of the help.
-pub const ALL: [&dyn Plan; 7] = [
+pub const ALL: [&dyn Plan; 8] = [
     &rds_scan::RdsScan::Sysbench,
     &rds_scan::RdsScan::Wide,
     &oltp_matrix::OltpMatrix,
@@ -104,6 +105,7 @@ pub const ALL: [&dyn Plan; 7] = [
     &sst::Sst,
     &peers::Peers,
     &never_slower::NeverSlower,
+    &crossing::Crossing,
 ];
 
 /// The plan of that name.
