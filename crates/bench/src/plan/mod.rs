@@ -13,6 +13,7 @@
 //! Not here: how a cell is measured (`run`), how it is shown (`report`).
 
 mod crossing;
+mod growth;
 mod never_slower;
 mod oltp_matrix;
 mod peers;
@@ -97,7 +98,7 @@ pub trait Plan: Sync + std::fmt::Debug {
 }
 
 /// All plans, in the order of the help.
-pub const ALL: [&dyn Plan; 8] = [
+pub const ALL: [&dyn Plan; 9] = [
     &rds_scan::RdsScan::Sysbench,
     &rds_scan::RdsScan::Wide,
     &oltp_matrix::OltpMatrix,
@@ -106,6 +107,7 @@ pub const ALL: [&dyn Plan; 8] = [
     &peers::Peers,
     &never_slower::NeverSlower,
     &crossing::Crossing,
+    &growth::Growth,
 ];
 
 /// The plan of that name.
