@@ -12,6 +12,7 @@
 //!
 //! Not here: how a cell is measured (`run`), how it is shown (`report`).
 
+mod codec_cpu;
 mod crossing;
 mod growth;
 mod never_slower;
@@ -98,7 +99,7 @@ pub trait Plan: Sync + std::fmt::Debug {
 }
 
 /// All plans, in the order of the help.
-pub const ALL: [&dyn Plan; 9] = [
+pub const ALL: [&dyn Plan; 10] = [
     &rds_scan::RdsScan::Sysbench,
     &rds_scan::RdsScan::Wide,
     &oltp_matrix::OltpMatrix,
@@ -108,6 +109,7 @@ pub const ALL: [&dyn Plan; 9] = [
     &never_slower::NeverSlower,
     &crossing::Crossing,
     &growth::Growth,
+    &codec_cpu::CodecCpu,
 ];
 
 /// The plan of that name.
