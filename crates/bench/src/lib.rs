@@ -7,6 +7,7 @@
 //! * [`job`]: what a client does in a cell.
 //! * [`run`]: measures a plan's cells.
 //! * [`calibrate`], [`links`]: what links really do, one and all of them side by side.
+//! * [`link_step`]: a link whose rate changes while a scan runs.
 //! * [`record`]: what a run writes down, `samples.jsonl`.
 //! * [`stats`]: medians, intervals, ratios, tests.
 //! * [`results`]: what was measured, by cell and metric.
@@ -29,6 +30,7 @@ pub mod cpu;
 pub mod demo;
 pub mod documents;
 pub mod job;
+pub mod link_step;
 pub mod links;
 pub mod plan;
 pub mod published;

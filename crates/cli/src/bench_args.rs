@@ -24,6 +24,8 @@ pub(crate) enum BenchCommand {
     Compare(CompareArgs),
     /// Check the links.
     Links(LinksArgs),
+    /// Change a link while a scan runs.
+    LinkStep(LinkStepArgs),
     /// Score the advisor's forecasts.
     AdvisorScore(AdvisorScoreArgs),
 }
@@ -131,7 +133,49 @@ pub(crate) struct AdvisorScoreArgs {
     pub(crate) seed: u64,
 }
 
+/// Change a link's rate while a scan runs, and trace what the latency policy decides. Needs root.
+///
+/// The link is unlimited, then has the rate, then is unlimited again. Each fixed setting is measured in the same way; the
+/// best one in a phase is what the policy must come near (90 %) within 0.5 s or 2 MiB of the step.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct LinkStepArgs {
+    /// The database that is started for it.
+    #[arg(long, value_name = "DATABASE", value_enum, default_value_t = With::Mysql)]
+    pub(crate) with: With,
+    /// What is scanned.
+    #[arg(long, value_name = "ROWS", value_enum, default_value_t = Rows::Text)]
+    pub(crate) rows: Rows,
+    /// The rate in the middle, without a round trip: the link's packets pass through the kernel alone.
+    #[arg(long, value_name = "RATE", default_value = "100mbit")]
+    pub(crate) rate: Link,
+    /// Seconds of each of the three phases.
+    #[arg(long, value_name = "SECONDS", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=600))]
+    pub(crate) phase: u64,
+    /// How often each setting is measured.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: u32,
+    /// Seed of the rows.
+    #[arg(long, value_name = "N", default_value_t = RunOptions::SEED)]
+    pub(crate) seed: u64,
+    /// Give the server's host and the client's host a core each.
+    #[arg(long)]
+    pub(crate) pin: bool,
+    /// The folder for the traces [default: a new one below wirepress-bench].
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// What a scan reads.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Rows {
+    /// sysbench's.
+    Digits,
+    /// Prose.
+    Text,
+}
+
 const ADVISOR_SCORE: &str = "advisor-score";
+const LINK_STEP: &str = "link-step";
 const REPORT: &str = "report";
 const COMPARE: &str = "compare";
 const LINKS: &str = "links";
@@ -150,6 +194,7 @@ impl Subcommand for BenchCommand {
             .subcommand(ReportArgs::augment_args(Command::new(REPORT)))
             .subcommand(CompareArgs::augment_args(Command::new(COMPARE)))
             .subcommand(LinksArgs::augment_args(Command::new(LINKS)))
+            .subcommand(LinkStepArgs::augment_args(Command::new(LINK_STEP)))
             .subcommand(AdvisorScoreArgs::augment_args(Command::new(ADVISOR_SCORE)))
     }
 
@@ -158,7 +203,7 @@ impl Subcommand for BenchCommand {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        [REPORT, COMPARE, LINKS, ADVISOR_SCORE].contains(&name) || plan::named(name).is_some()
+        [REPORT, COMPARE, LINKS, LINK_STEP, ADVISOR_SCORE].contains(&name) || plan::named(name).is_some()
     }
 }
 
@@ -170,6 +215,7 @@ impl FromArgMatches for BenchCommand {
             (REPORT, _) => Ok(Self::Report(ReportArgs::from_arg_matches(matches)?)),
             (COMPARE, _) => Ok(Self::Compare(CompareArgs::from_arg_matches(matches)?)),
             (LINKS, _) => Ok(Self::Links(LinksArgs::from_arg_matches(matches)?)),
+            (LINK_STEP, _) => Ok(Self::LinkStep(LinkStepArgs::from_arg_matches(matches)?)),
             (ADVISOR_SCORE, _) => Ok(Self::AdvisorScore(AdvisorScoreArgs::from_arg_matches(matches)?)),
             (_, Some(plan)) => Ok(Self::Plan(plan, Box::new(PlanArgs::from_arg_matches(matches)?))),
             (_, None) => Err(missing()),

@@ -5,17 +5,22 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use bench::advise::{self, ScoreOptions};
+use bench::link_step::{self, LinkStepOptions};
 use bench::links::LinksOptions;
 use bench::plan::Plan;
 use bench::record::Records;
 use bench::run::{self, DatabaseWish, Pins, RunOptions, SAMPLES};
 use bench::server_url::ServerUrl;
+use bench::table::Kind;
 use bench::{compare, report};
 
-use crate::bench_args::{AdvisorScoreArgs, BenchCommand, CompareArgs, LinksArgs, PlanArgs, ReportArgs, With};
+use crate::bench_args::{
+    AdvisorScoreArgs, BenchCommand, CompareArgs, LinkStepArgs, LinksArgs, PlanArgs, ReportArgs, Rows, With,
+};
 
 /// Does what it was asked for.
 pub(crate) fn run(command: BenchCommand) -> anyhow::Result<()> {
@@ -24,6 +29,7 @@ pub(crate) fn run(command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Report(args) => make_reports(&args),
         BenchCommand::Compare(args) => print_comparison(&args),
         BenchCommand::Links(args) => check_links(args),
+        BenchCommand::LinkStep(args) => step_link(&args),
         BenchCommand::AdvisorScore(args) => score_advisor(&args),
     }
 }
@@ -41,8 +47,8 @@ fn measure(plan: &'static dyn Plan, args: &PlanArgs) -> anyhow::Result<()> {
         workloads: args.workload.clone(),
         repetitions: args.repetitions,
         seed: args.seed,
-        pins: if args.pin { Pins::OneEach } else { Pins::Shared },
-        out: args.out.clone().unwrap_or_else(|| new_folder(plan, args)),
+        pins: pins(args.pin),
+        out: args.out.clone().unwrap_or_else(|| new_folder(&format!("{}-{}", plan.name(), args.scale))),
         command: command_without_passwords(),
     };
     match &args.resume {
@@ -64,10 +70,30 @@ fn score_advisor(args: &AdvisorScoreArgs) -> anyhow::Result<()> {
     advise::score(&ScoreOptions { database: started(with), cells, seed })
 }
 
+fn pins(are_wanted: bool) -> Pins {
+    if are_wanted { Pins::OneEach } else { Pins::Shared }
+}
+
+fn step_link(args: &LinkStepArgs) -> anyhow::Result<()> {
+    ensure!(args.rate.round_trip.is_zero(), "--rate {}: the link that steps has no round trip", args.rate);
+    link_step::run(&LinkStepOptions {
+        database: started(args.with),
+        table: match args.rows {
+            Rows::Digits => Kind::Sysbench,
+            Rows::Text => Kind::Text,
+        },
+        rate_bytes_per_s: args.rate.rate_bytes_per_s.context("--rate unlimited: that is no step")?,
+        phase: Duration::from_secs(args.phase),
+        rounds: args.rounds,
+        pins: pins(args.pin),
+        seed: args.seed,
+        out: args.out.clone().unwrap_or_else(|| new_folder("link-step")),
+    })
+}
+
 /// `wirepress-bench/PLAN-SCALE-1`, or the next number.
-fn new_folder(plan: &dyn Plan, args: &PlanArgs) -> PathBuf {
-    let name =
-        |number: u32| Path::new("wirepress-bench").join(format!("{}-{}-{number}", plan.name(), args.scale));
+fn new_folder(begins: &str) -> PathBuf {
+    let name = |number: u32| Path::new("wirepress-bench").join(format!("{begins}-{number}"));
     (1..).map(name).find(|folder| !folder.exists()).unwrap_or_else(|| name(1))
 }
 

@@ -26,7 +26,7 @@ use super::verdict::{self, Entrant, Remedies, judge};
 use super::{Findings, Options, Per, cores, sysbench};
 use crate::client::{Compression, Stop};
 use crate::report::number::counted;
-use crate::run::{Policy, Progress, WirepressOptions, WirepressProcess, plain_server_leg};
+use crate::run::{Place, Policy, Progress, WirepressOptions, WirepressProcess, plain_server_leg};
 use crate::server_url::ServerUrl;
 
 /// What is run, and where.
@@ -147,6 +147,7 @@ fn start_proxy(trial: &TrialOptions, stop: &Stop) -> anyhow::Result<WirepressPro
             through: &[],
             listen: [127, 0, 0, 1].into(),
             server: &trial.server.address,
+            place: Place::Alone,
             policy: Policy::Fixed,
             arguments: &plain_server_leg(),
         },

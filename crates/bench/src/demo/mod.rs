@@ -30,7 +30,7 @@ use self::setting::Setting;
 use crate::client::{ClientFault, Stop};
 use crate::published::Published;
 use crate::run::{
-    Database, DatabaseWish, Existing, Neighbours, Policy, PrivateOptions, Progress, WirepressOptions,
+    Database, DatabaseWish, Existing, Neighbours, Place, Policy, PrivateOptions, Progress, WirepressOptions,
     WirepressProcess, plain_server_leg, watch_signals,
 };
 use crate::table::{Kind, Table};
@@ -77,6 +77,7 @@ fn run_with(options: &Options, program: &Path, stop: &Stop) -> anyhow::Result<()
             through: &[],
             listen: [127, 0, 0, 1].into(),
             server: database.address(),
+            place: Place::Alone,
             policy: Policy::Fixed,
             arguments: &plain_server_leg(),
         },

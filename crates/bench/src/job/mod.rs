@@ -155,6 +155,8 @@ impl Job {
 pub(crate) trait Meter: Send {
     /// It begins.
     fn start(&mut self);
+    /// All clients are at work; only jobs that have many of them tell.
+    fn middle(&mut self) {}
     /// It is over.
     fn stop(&mut self);
 }

@@ -24,7 +24,7 @@ use crate::table::Table;
 pub struct ScanJob {
     /// The table.
     pub table: Table,
-    /// Rows that are read, at most the table's.
+    /// Rows that are read; of more than the table has, all of them so many times over as it fits.
     pub rows: u32,
 }
 
@@ -79,7 +79,11 @@ impl ScanJob {
 
     fn statement(&self) -> String {
         let all = self.table.scan_statement();
-        if self.rows < self.table.rows { format!("{all} limit {}", self.rows) } else { all }
+        if self.rows < self.table.rows {
+            return format!("{all} limit {}", self.rows);
+        }
+        let copies = self.rows / self.table.rows.max(1);
+        vec![all; usize::try_from(copies).unwrap_or(1).max(1)].join(" union all ")
     }
 }
 
@@ -90,3 +94,18 @@ fn f64_of(number: u64) -> f64 {
 
 /// A run must hold at least one whole second, over which the peak is taken, and a bit.
 pub(crate) const RUN_MIN: Duration = Duration::from_millis(1200);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Kind;
+
+    #[test]
+    fn fewer_rows_are_limited_and_more_are_read_again() {
+        let table = Table::generated(Kind::Sysbench, "t", 10, 1);
+        let sql = |rows| ScanJob { table: table.clone(), rows }.statement();
+        assert_eq!(sql(3), "select * from t limit 3");
+        assert_eq!(sql(10), "select * from t");
+        assert_eq!(sql(20), "select * from t union all select * from t");
+    }
+}

@@ -10,7 +10,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use lab::generate::{Sequence, SysbenchRow, sysbench_row};
 
 use super::{Meter, Outcome};
@@ -41,6 +41,8 @@ pub struct Statements {
     pub threads: u32,
     /// For how long.
     pub time: Duration,
+    /// Whether another client reads rows of 16 MiB meanwhile, uncounted.
+    pub beside_large_rows: bool,
 }
 
 impl Statement {
@@ -74,7 +76,7 @@ impl Statements {
     fn send(&self, stage: &Stage<'_>, parts: &Parts<'_>, meter: &mut dyn Meter) -> anyhow::Result<Outcome> {
         let threads = usize::try_from(self.threads).unwrap_or(usize::MAX);
         let (ready, begin) = (Barrier::new(threads + 1), Barrier::new(threads + 1));
-        let ((all, run_time), ended) = thread::scope(|scope| {
+        let (all, run_time, beside) = thread::scope(|scope| {
             let clients: Vec<_> = (0..self.threads)
                 .map(|number| {
                     let (ready, begin) = (&ready, &begin);
@@ -86,17 +88,28 @@ impl Statements {
                     })
                 })
                 .collect();
+            let beside = self.beside_large_rows.then(|| scope.spawn(|| self.large_rows(stage, parts)));
             ready.wait();
             meter.start();
             let start = Instant::now();
             begin.wait();
+            thread::sleep(self.time / 2);
+            meter.middle();
             let all: Result<Vec<_>, ClientFault> = clients
                 .into_iter()
                 .map(|client| client.join().unwrap_or(Err(ClientFault::Interrupted)))
                 .collect();
-            ((all, start.elapsed()), meter.stop())
+            let run_time = start.elapsed();
+            meter.stop();
+            let beside = beside.map(|it| it.join().unwrap_or(Err(ClientFault::Interrupted)));
+            (all, run_time, beside)
         });
-        let () = ended;
+        if let Some(beside) = beside {
+            ensure!(
+                beside.context("the client that reads large rows failed")? > 0,
+                "no large row was read meanwhile"
+            );
+        }
         let all = all.with_context(|| format!("{} failed", self.statement.name()))?;
         let client_cpu = all.iter().map(|(_, cpu)| *cpu).sum();
         let times_ms: Vec<f64> = all.into_iter().flat_map(|(times_ms, _)| times_ms).collect();
@@ -106,6 +119,24 @@ impl Statements {
     fn connect(&self, stage: &Stage<'_>, parts: &Parts<'_>) -> Result<Client, ClientFault> {
         let compression = stage.client_setting().compression();
         Client::connect(stage.client_address(), parts.database.account(), compression, parts.stop)
+    }
+
+    /// Reads large rows as long as the others are at work; tells how many.
+    fn large_rows(&self, stage: &Stage<'_>, parts: &Parts<'_>) -> Result<u64, ClientFault> {
+        let mut client = self.connect(stage, parts)?;
+        client.query(&format!("set session group_concat_max_len = {LARGE_ROW_LEN}"))?;
+        let rows = LARGE_ROW_LEN / C_LEN;
+        let one = format!(
+            "select group_concat(c separator '') from (select c from {} limit {rows}) large",
+            self.table.name
+        );
+        let sql = vec![one; LARGE_ROWS].join(" union all ");
+        let (start, mut read) = (Instant::now(), 0);
+        while start.elapsed() < self.time {
+            read += client.query(&sql)?.rows;
+        }
+        client.quit();
+        Ok(read)
     }
 
     fn client(&self, mut client: Client, number: u32) -> Result<(Vec<f64>, Duration), ClientFault> {
@@ -160,5 +191,9 @@ impl Statements {
 
 /// As sysbench's ranges.
 const RANGE_ROWS: u32 = 100;
+/// 16 MiB, of sysbench's column `c`.
+const LARGE_ROW_LEN: usize = 16 << 20;
+const C_LEN: usize = 119;
+const LARGE_ROWS: usize = 4;
 /// As sysbench's and mysqldump's statements.
 const INSERT_BYTES: usize = 512 * 1024;

@@ -4,13 +4,17 @@
 //!  wirepress bench NAME ──▶ named(NAME) ──▶ Plan ─ steps ─────▶ run       measures each cell
 //!                                            └ published, findings ─▶ report    lays the figures beside
 //! ```
-//! A new plan is one file here that implements [`Plan`], and a line in [`ALL`].
+//! A new plan is one file here that implements [`Plan`], and a line in [`ALL`]. One that looks for something says what is
+//! measured next by what has been measured ([`Plan::next`]), and so goes on after an interruption like any other.
 //!
 //! Invariants: a plan measures nothing and prints nothing; what it says of the published figures follows from
 //! [`Results`].
 //!
 //! Not here: how a cell is measured (`run`), how it is shown (`report`).
 
+mod codec_cpu;
+mod crossing;
+mod growth;
 mod never_slower;
 mod oltp_matrix;
 mod peers;
@@ -21,10 +25,11 @@ mod shape;
 mod sphinx_index;
 mod sst;
 mod step;
+mod work;
 
 pub use published_figure::{Agreement, Finding, PublishedFigure};
 pub use scale::Scale;
-pub use step::{Step, World};
+pub use step::{Batch, Step, World};
 
 use crate::published::Published;
 use crate::record::Metric;
@@ -70,11 +75,22 @@ pub trait Plan: Sync + std::fmt::Debug {
     /// What they need has not been fetched.
     fn steps(&self, world: &World) -> anyhow::Result<Vec<Step>>;
 
+    /// What is measured next, by what has been measured so far: nothing, unless the plan looks for something. Links that
+    /// it names are opened for it.
+    fn next(&self, _world: &World, _results: &Results) -> Batch {
+        Batch::default()
+    }
+
     /// What was published.
     fn published(&self, figures: &Published) -> Vec<PublishedFigure>;
 
     /// Whether what was measured has the shape of what was published: never whether it is equal, the machines are not.
     fn findings(&self, results: &Results, figures: &Published) -> Vec<Finding>;
+
+    /// Whether its report shows settings by links, one heat map per workload.
+    fn has_heat_maps(&self) -> bool {
+        false
+    }
 
     /// What all cells together say, in sentences; most plans leave that to each table.
     fn summary(&self, _results: &Results) -> Vec<String> {
@@ -83,7 +99,7 @@ pub trait Plan: Sync + std::fmt::Debug {
 }
 
 /// All plans, in the order of the help.
-pub const ALL: [&dyn Plan; 7] = [
+pub const ALL: [&dyn Plan; 10] = [
     &rds_scan::RdsScan::Sysbench,
     &rds_scan::RdsScan::Wide,
     &oltp_matrix::OltpMatrix,
@@ -91,6 +107,9 @@ pub const ALL: [&dyn Plan; 7] = [
     &sst::Sst,
     &peers::Peers,
     &never_slower::NeverSlower,
+    &crossing::Crossing,
+    &growth::Growth,
+    &codec_cpu::CodecCpu,
 ];
 
 /// The plan of that name.

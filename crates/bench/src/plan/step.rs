@@ -1,5 +1,8 @@
 //! What a plan is made for, and what it is made of.
 
+use std::ops::Range;
+
+use lab::generate::Sequence;
 use lab::link::Link;
 
 use super::Scale;
@@ -15,11 +18,22 @@ pub struct Step {
     pub job: Job,
 }
 
+/// Steps that are measured together, in shuffled rounds.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// What is measured.
+    pub steps: Vec<Step>,
+    /// By which numbers its rounds go.
+    pub repetitions: Range<u32>,
+}
+
 /// What is there to measure with.
 #[derive(Clone, Debug)]
 pub struct World {
     /// How much is wanted.
     pub scale: Scale,
+    /// Workloads that the user asked for ([`Cell::does`]); all if there is none.
+    pub workloads: Vec<String>,
     /// The links, by the name that cells have.
     pub links: Vec<(String, Link)>,
     /// Whether the database itself can pack with zstd (MySQL from 8.0.18 on).
@@ -30,6 +44,8 @@ pub struct World {
     pub is_private: bool,
     /// Whether it is MariaDB, private and real.
     pub is_private_mariadb: bool,
+    /// Repetitions of each cell.
+    pub repetitions: u32,
     /// Seed of all data.
     pub seed: u64,
 }
@@ -48,6 +64,24 @@ impl World {
         )]
         let rows = rows.clamp(100.0, f64::from(rows_max.max(100))) as u32;
         rows.min(rows_max)
+    }
+
+    /// What is measured of all that could be, where only so much is wanted: the seed draws it among what the user asked
+    /// for. `cell` is a cell of it.
+    #[must_use]
+    pub fn drawn<T>(&self, all: Vec<T>, wanted: usize, cell: impl Fn(&T) -> Cell) -> Vec<T> {
+        let is_asked_for = |it: &T| self.workloads.iter().any(|text| cell(it).does(text));
+        let mut left: Vec<usize> =
+            all.iter().enumerate().filter(|(_, it)| is_asked_for(it)).map(|(index, _)| index).collect();
+        if left.is_empty() {
+            left = (0..all.len()).collect();
+        }
+        let mut sequence = Sequence::new(self.seed, 0);
+        while left.len() > wanted {
+            let bound = u32::try_from(left.len()).unwrap_or(u32::MAX);
+            left.swap_remove(sequence.below(bound) as usize);
+        }
+        all.into_iter().enumerate().filter(|(index, _)| left.contains(index)).map(|(_, it)| it).collect()
     }
 }
 

@@ -66,6 +66,7 @@ impl fmt::Display for Cell {
 ///  direct                  client ═ link ═ server             the server packs
 ///  wirepress               client ═ link ═ wirepress ─ server
 ///  wirepress beside app    client ─ wirepress ═ link ═ server
+///  wirepress pair          client ─ wirepress ═ link ═ wirepress ─ server
 ///  haproxy, router         client ═ link ═ HAProxy or MySQL Router ─ server
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -85,6 +86,9 @@ pub enum Path {
     /// wirepress beside the application.
     #[serde(rename = "wirepress beside app")]
     WirepressBesideApp,
+    /// One beside each, with a stream of their own between them.
+    #[serde(rename = "wirepress pair")]
+    WirepressPair,
 }
 
 impl fmt::Display for Path {
@@ -95,6 +99,7 @@ impl fmt::Display for Path {
             Self::Router => "MySQL Router",
             Self::Wirepress => "wirepress",
             Self::WirepressBesideApp => "wirepress beside app",
+            Self::WirepressPair => "wirepress pair",
         })
     }
 }

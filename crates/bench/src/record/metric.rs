@@ -48,6 +48,13 @@ pub enum Metric {
     ProxyCpuUsPerTx,
     /// CPU time of the client for one transaction or connection.
     ClientCpuUsPerTx,
+    /// Proportional set size of the proxy, or of both halves of a pair, in the middle of the work.
+    ProxyPssMib,
+    /// How busy the link was in its busier direction, in per cent of what TCP can have of it.
+    LinkBusyPercent,
+    /// How busy the busiest of server, proxy and client was, in per cent of a core; where each host has one core, that of
+    /// the busier host.
+    CoreBusyPercent,
     /// Transactions or scans that were measured.
     Count,
 }
@@ -65,7 +72,7 @@ pub enum Better {
 
 impl Metric {
     /// All, in the order of columns.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 24] = [
         Self::TimeS,
         Self::QueryTimeS,
         Self::TransactionsPerS,
@@ -86,6 +93,9 @@ impl Metric {
         Self::ServerCpuUsPerTx,
         Self::ProxyCpuUsPerTx,
         Self::ClientCpuUsPerTx,
+        Self::ProxyPssMib,
+        Self::LinkBusyPercent,
+        Self::CoreBusyPercent,
         Self::Count,
     ];
 
@@ -113,6 +123,9 @@ impl Metric {
             Self::ServerCpuUsPerTx => "server_cpu_us_per_tx",
             Self::ProxyCpuUsPerTx => "proxy_cpu_us_per_tx",
             Self::ClientCpuUsPerTx => "client_cpu_us_per_tx",
+            Self::ProxyPssMib => "proxy_pss_mib",
+            Self::LinkBusyPercent => "link_busy_percent",
+            Self::CoreBusyPercent => "core_busy_percent",
             Self::Count => "count",
         }
     }
@@ -141,6 +154,9 @@ impl Metric {
             Self::ServerCpuUsPerTx => "server us/tx",
             Self::ProxyCpuUsPerTx => "proxy us/tx",
             Self::ClientCpuUsPerTx => "client us/tx",
+            Self::ProxyPssMib => "proxy PSS MiB",
+            Self::LinkBusyPercent => "link busy %",
+            Self::CoreBusyPercent => "core busy %",
             Self::Count => "count",
         }
     }
@@ -159,7 +175,12 @@ impl Metric {
     pub const fn better(self) -> Better {
         match self {
             Self::TransactionsPerS => Better::More,
-            Self::PlainBytes | Self::MeanMbPerS | Self::PeakMbPerS | Self::Count => Better::Neither,
+            Self::PlainBytes
+            | Self::MeanMbPerS
+            | Self::PeakMbPerS
+            | Self::LinkBusyPercent
+            | Self::CoreBusyPercent
+            | Self::Count => Better::Neither,
             _ => Better::Less,
         }
     }

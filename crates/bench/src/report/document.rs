@@ -36,6 +36,8 @@ pub(super) struct Document<'a> {
     /// The primary one first; only those that any cell has.
     pub(super) columns: Vec<Metric>,
     pub(super) tables: Vec<Table>,
+    /// Whether settings are shown by links, one map per workload.
+    pub(super) has_heat_maps: bool,
     /// What all cells together say, in sentences.
     pub(super) summary: Vec<String>,
     pub(super) findings: Vec<Finding>,
@@ -96,6 +98,7 @@ impl<'a> Document<'a> {
             primary,
             columns: columns(&results, plan, primary),
             summary: plan.map(|plan| plan.summary(&results)).unwrap_or_default(),
+            has_heat_maps: plan.is_some_and(Plan::has_heat_maps),
             findings: findings.unwrap_or_default(),
             warnings: warnings(records, &results, primary),
             tables,

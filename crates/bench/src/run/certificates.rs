@@ -4,14 +4,17 @@
 //!  tls/ca.pem, cacert.pem     an authority of this run alone (sysbench looks for the second name)
 //!  tls/server-cert.pem …      signed by it, for localhost and loopback
 //!  tls/client-cert.pem …      signed by it
+//!  tls/pair-key               what the two halves of a pair know
 //! ```
 //! Invariants: every path of a run shows the same certificate, so that TLS costs each of them the same; private keys
 //! are gone with the run's folder.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use aws_lc_rs::rand::{SecureRandom, SystemRandom};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 /// The folder with the files.
@@ -49,6 +52,11 @@ impl Certificates {
             fs::write(self.path(&format!("{who}-cert.pem")), certificate.pem())?;
             fs::write(self.path(&format!("{who}-key.pem")), key.serialize_pem())?;
         }
+        let mut secret = [0; 32];
+        SystemRandom::new().fill(&mut secret).context("the system gives no random bytes")?;
+        let secret: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+        fs::write(self.path("pair-key"), secret)?;
+        fs::set_permissions(self.path("pair-key"), fs::Permissions::from_mode(0o600))?;
         Ok(())
     }
 

@@ -92,6 +92,7 @@ impl Database {
             .argument(format!("--max-connections={CONNECTIONS_MAX}"))
             .argument(format!("--connect-timeout={}", LOGIN_MAX.as_secs()))
             .argument("--max-prepared-stmt-count=1000000")
+            .argument("--max-allowed-packet=64M")
             .argument("--innodb-buffer-pool-size=1G")
             .argument("--performance-schema=ON");
         for argument in private.arguments {

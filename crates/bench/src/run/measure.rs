@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use lab::link::Traffic;
 
 use super::network::Network;
-use super::stage::{Parts, Stage};
+use super::stage::{Parts, Pins, Stage};
 use crate::cpu;
 use crate::job::{Job, Meter, Outcome, Unit};
-use crate::record::{Cell, Metric};
+use crate::record::{Cell, Metric, Path};
 
 /// What a sample gave, and what it cost this process besides.
 pub(super) struct Measured {
@@ -52,7 +52,10 @@ pub(super) fn measure(
         std::thread::yield_now();
         between.traffic = stage.traffic() - &traffic_before;
     }
-    Ok(measured(job.unit(), &between, outcome))
+    let busy = busy(cell, network, parts.pins, &between, &outcome);
+    let mut measured = measured(job.unit(), &between, outcome);
+    measured.metrics.extend(busy);
+    Ok(measured)
 }
 
 /// What the clocks and counters say.
@@ -64,6 +67,8 @@ struct Reading {
     server: Option<Duration>,
     proxy: Option<Duration>,
     machine: Option<Duration>,
+    /// Of the proxy, in the middle.
+    pss_bytes: Option<u64>,
 }
 
 struct Counters<'a> {
@@ -82,6 +87,7 @@ impl Counters<'_> {
             server: self.parts.database.cpu(),
             proxy: self.stage.proxy_cpu(),
             machine: cpu::of_machine(),
+            pss_bytes: None,
         }
     }
 }
@@ -91,8 +97,13 @@ impl Meter for Counters<'_> {
         self.before = Some(self.read());
     }
 
+    fn middle(&mut self) {
+        self.between = Some(Reading { pss_bytes: self.stage.proxy_pss_bytes(), ..Reading::default() });
+    }
+
     fn stop(&mut self) {
         let after = self.read();
+        let pss_bytes = self.between.take().and_then(|middle| middle.pss_bytes);
         let difference =
             |after: Option<Duration>, before: Option<Duration>| Some(after?.saturating_sub(before?));
         self.between = self.before.as_ref().map(|before| Reading {
@@ -102,6 +113,7 @@ impl Meter for Counters<'_> {
             server: difference(after.server, before.server),
             proxy: difference(after.proxy, before.proxy),
             machine: difference(after.machine, before.machine),
+            pss_bytes,
         });
     }
 }
@@ -118,6 +130,9 @@ fn measured(unit: Unit, between: &Reading, outcome: Outcome) -> Measured {
     metrics.insert(Metric::MeanMbPerS, mean);
     metrics.insert(Metric::PeakMbPerS, if seconds < 1.0 { mean } else { peak.max(mean) });
     metrics.insert(Metric::Count, count);
+    if let Some(bytes) = between.pss_bytes {
+        metrics.insert(Metric::ProxyPssMib, f64_of(bytes) / f64::from(1 << 20));
+    }
     let wire = match unit {
         Unit::Run | Unit::Transfer => Metric::WireBytes,
         Unit::Transaction => Metric::WireBytesPerTx,
@@ -145,6 +160,33 @@ fn measured(unit: Unit, between: &Reading, outcome: Outcome) -> Measured {
         machine_cpu: between.machine,
         run_time,
     }
+}
+
+/// How busy link and cores were, as far as that can be known.
+fn busy(
+    cell: &Cell,
+    network: &Network,
+    pins: Pins,
+    between: &Reading,
+    outcome: &Outcome,
+) -> Vec<(Metric, f64)> {
+    let seconds = outcome.run_time.as_secs_f64().max(1e-9);
+    let traffic = &between.traffic;
+    let bytes = f64_of(traffic.to_client_bytes().max(traffic.to_server_bytes()));
+    let link = network.payload_bytes_per_s().map(|rate| 100.0 * bytes / seconds / rate);
+    let of = |time: Option<Duration>| time.unwrap_or_default().as_secs_f64();
+    let (server, proxy, client) = (of(between.server), of(between.proxy), outcome.client_cpu.as_secs_f64());
+    // Of a pair and of a proxy beside the application it is not known here how much of it each host has.
+    let is_known = matches!(cell.path, Path::Direct | Path::Wirepress) && between.server.is_some();
+    let busiest = match pins {
+        Pins::OneEach => (server + proxy).max(client),
+        Pins::Shared => server.max(proxy).max(client),
+    };
+    let core = is_known.then_some(100.0 * busiest / seconds);
+    [(Metric::LinkBusyPercent, link), (Metric::CoreBusyPercent, core)]
+        .into_iter()
+        .filter_map(|(metric, value)| Some((metric, value?)))
+        .collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "bytes of a run are far below 2^53")]

@@ -21,6 +21,7 @@ mod options;
 mod order;
 mod progress;
 mod relay_process;
+mod rounds;
 mod stage;
 mod wirepress_process;
 
@@ -34,21 +35,19 @@ pub(crate) use neighbours::Neighbours;
 pub(crate) use network::Network;
 pub(crate) use progress::Progress;
 pub(crate) use stage::{Parts, Stage};
-pub(crate) use wirepress_process::{Policy, WirepressOptions, WirepressProcess, plain_server_leg};
+pub(crate) use wirepress_process::{Place, Policy, WirepressOptions, WirepressProcess, plain_server_leg};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use lab::link::Link;
 use lab::real::Kind;
 
 use self::certificates::Certificates;
-use self::measure::{Measured, measure};
 use crate::client::Stop;
 use crate::plan::{Plan, Scale, Step, World};
-use crate::record::{Cell, End, Failure, Record, Records, Resumed, Sample, Writer};
+use crate::record::{Cell, Record, Records, Resumed, Writer};
 use crate::report;
 use crate::table::Table;
 
@@ -132,9 +131,8 @@ struct Sitting<'a> {
     database: Database,
     certificates: Certificates,
     networks: BTreeMap<String, Network>,
+    world: World,
     steps: Vec<Step>,
-    repetitions: u32,
-    seed: u64,
     /// Cells that need not be measured again.
     done: BTreeSet<(u32, Cell)>,
     /// Seconds that earlier sittings took.
@@ -170,20 +168,26 @@ impl<'a> Sitting<'a> {
         let database = Database::start(&options.database, &private, &stop)?;
         let world = World {
             scale,
+            workloads: options.workloads.clone(),
             links: networks.iter().map(|(name, network)| (name.clone(), network.link())).collect(),
             server_has_zstd: database.has_zstd(&stop)?,
             is_real: !database.is_embedded(),
             is_private: database.private().is_some(),
             is_private_mariadb: database.private().is_some_and(|server| server.kind() == Kind::MariaDb),
+            repetitions: match earlier {
+                Some(records) => records.run.repetitions,
+                None => options.repetitions.unwrap_or_else(|| plan.repetitions(scale)),
+            },
             seed,
         };
         let steps = steps(plan, options, &world, &database)?;
-        let repetitions = match earlier {
-            Some(records) => records.run.repetitions,
-            None => options.repetitions.unwrap_or_else(|| plan.repetitions(scale)),
-        };
-        let described =
-            describe::run(plan, options, &networks, &database, (scale, seed, repetitions, steps.len()))?;
+        let described = describe::run(
+            plan,
+            options,
+            &networks,
+            &database,
+            (scale, seed, world.repetitions, steps.len()),
+        )?;
         match earlier {
             None => writer.write(&Record::Run(described))?,
             Some(records) => {
@@ -207,9 +211,8 @@ impl<'a> Sitting<'a> {
             database,
             certificates,
             networks,
+            world,
             steps,
-            repetitions,
-            seed,
             done,
             before_s,
             scratch,
@@ -256,75 +259,6 @@ impl<'a> Sitting<'a> {
         Ok(())
     }
 
-    fn measure_all(&mut self) -> anyhow::Result<()> {
-        let order = order::rounds(self.steps.len(), self.repetitions, self.seed);
-        let mut progress = Progress::new("bench", order.len() as u64);
-        self.fill(&mut progress)?;
-        progress.part("calibrating the links");
-        for network in self.networks.values() {
-            let calibration = network.calibrate()?;
-            if let Some(warning) = &calibration.warning {
-                progress.part(warning);
-            }
-            self.writer.write(&Record::Link(calibration.check))?;
-        }
-        progress.part(&format!(
-            "{} cells, {} rounds, seed {}",
-            self.steps.len(),
-            self.repetitions,
-            self.seed
-        ));
-        progress.skip(self.done.len() as u64);
-        let program = describe::program()?;
-        let start = Instant::now();
-        let mut sum = Sum::default();
-        for (repetition, index) in order {
-            let Some(step) = self.steps.get(index) else { continue };
-            if self.done.contains(&(repetition, step.cell.clone())) {
-                continue;
-            }
-            if self.stop.is_wished() {
-                return Ok(());
-            }
-            progress.step(format!("round {} of {}: {}", repetition + 1, self.repetitions, step.cell));
-            let parts = Parts {
-                database: &self.database,
-                certificates: &self.certificates,
-                program: program.clone(),
-                folder: self.scratch.path().to_owned(),
-                pins: self.options.pins,
-                stop: &self.stop,
-            };
-            let Some(network) = self.networks.get(&step.cell.link) else { continue };
-            let at_s = self.before_s + start.elapsed().as_secs_f64();
-            match measure(&step.cell, &step.job, network, &parts) {
-                Ok(measured) => {
-                    sum.add(&measured);
-                    let (cell, metrics) = (step.cell.clone(), measured.metrics);
-                    let sample = Sample { cell, repetition, at_s, metrics };
-                    self.writer.write(&Record::Sample(sample))?;
-                }
-                Err(_) if self.stop.is_wished() => return Ok(()),
-                Err(error) => {
-                    let reason = format!("{error:#}");
-                    let failure = Failure { cell: step.cell.clone(), repetition, reason: reason.clone() };
-                    self.writer.write(&Record::Failure(failure))?;
-                    // A cell may fail; without its database nothing more can be measured.
-                    if let Err(gone) = self.database.connect(&self.stop) {
-                        return Err(gone.context(format!("{}: {reason}", step.cell)));
-                    }
-                }
-            }
-            progress.done();
-        }
-        self.writer.write(&Record::End(End {
-            took_s: self.before_s + start.elapsed().as_secs_f64(),
-            busy_cores: sum.busy_cores(),
-            harness_cpu_s: sum.harness.as_secs_f64(),
-        }))?;
-        Ok(())
-    }
-
     fn fill(&self, progress: &mut Progress) -> anyhow::Result<()> {
         let mut tables: BTreeMap<String, Table> = BTreeMap::new();
         for table in self.steps.iter().flat_map(|step| step.job.tables()) {
@@ -345,28 +279,6 @@ impl<'a> Sitting<'a> {
         }
         client.quit();
         Ok(())
-    }
-}
-
-/// What all samples together cost.
-#[derive(Default)]
-struct Sum {
-    harness: Duration,
-    run_time: Duration,
-    others: Option<Duration>,
-}
-
-impl Sum {
-    fn add(&mut self, measured: &Measured) {
-        self.harness += measured.harness_cpu;
-        self.run_time += measured.run_time;
-        if let Some(machine) = measured.machine_cpu {
-            *self.others.get_or_insert_default() += machine.saturating_sub(measured.own_cpu);
-        }
-    }
-
-    fn busy_cores(&self) -> Option<f64> {
-        Some(self.others?.as_secs_f64() / self.run_time.as_secs_f64().max(1e-9))
     }
 }
 

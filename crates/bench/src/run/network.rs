@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use anyhow::Context;
-use lab::kernel_link::{KernelLink, RunningKernelLink};
+use lab::kernel_link::{KernelLink, PAYLOAD_SHARE, RunningKernelLink};
 use lab::link::{Address, Link, RunningLink, Traffic};
 
 use crate::calibrate::{self, Calibration};
@@ -38,6 +38,21 @@ impl Network {
     pub(crate) fn kernel(link: &KernelLink) -> anyhow::Result<Self> {
         let running = link.open().with_context(|| format!("cannot open the kernel link {link}"))?;
         Ok(Self::Kernel(Box::new(running)))
+    }
+
+    /// The network of that [name](Self::name).
+    pub(crate) fn named(name: &str) -> anyhow::Result<Self> {
+        match name.strip_prefix("kernel ") {
+            Some(link) => Self::kernel(&KernelLink::parse(link)?),
+            None => Ok(Self::User(Link::parse(name)?)),
+        }
+    }
+
+    /// What TCP can have of it in each direction, bytes per second, if it has a rate.
+    #[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53")]
+    pub(crate) fn payload_bytes_per_s(&self) -> Option<f64> {
+        let rate = self.link().rate_bytes_per_s? as f64;
+        Some(if self.has_hosts() { rate * PAYLOAD_SHARE } else { rate })
     }
 
     /// The name in [`crate::record::Cell::link`].

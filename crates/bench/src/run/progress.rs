@@ -55,9 +55,9 @@ impl Progress {
         self.bar.set_message(text);
     }
 
-    /// Steps that were done before: they say nothing about the time left.
+    /// So many steps were done before: they say nothing about the time left.
     pub(crate) fn skip(&self, steps: u64) {
-        self.bar.set_position(steps);
+        self.bar.inc(steps);
         self.bar.reset_eta();
     }
 
@@ -65,6 +65,11 @@ impl Progress {
     pub(crate) fn at(&mut self, steps: u64, text: String) {
         self.bar.set_position(steps);
         self.step(text);
+    }
+
+    /// So many steps more than were known.
+    pub(crate) fn more(&self, steps: u64) {
+        self.bar.inc_length(steps);
     }
 
     /// One step is done.

@@ -71,6 +71,11 @@ impl RelayProcess {
         self.address.into()
     }
 
+    /// The process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// CPU time since it was started.
     pub(crate) fn cpu(&self) -> Option<Duration> {
         cpu::of_process(self.child.id())

@@ -4,10 +4,12 @@
 //!  direct                  client ═ network ═ server
 //!  wirepress               client ═ network ═ wirepress ─ server
 //!  wirepress beside app    client ─ wirepress ═ network ═ server
+//!  wirepress pair          client ─ wirepress ═ network ═ wirepress ─ server
 //!  HAProxy, MySQL Router   client ═ network ═ proxy ─ server
 //! ```
 //! Compression and TLS of the cell are those of what crosses the network. So beside the app it is wirepress that
-//! asks for them, and the client has neither.
+//! asks for them, and the client has neither. A pair's stream is always inside TLS: between two hosts it does not start
+//! without.
 //!
 //! Invariants: all of it is stopped when the stage is dropped.
 //!
@@ -25,7 +27,7 @@ use super::certificates::Certificates;
 use super::database::Database;
 use super::network::{Crossing, Network};
 use super::relay_process::RelayProcess;
-use super::wirepress_process::{Policy, WirepressOptions, WirepressProcess, plain_server_leg};
+use super::wirepress_process::{Place, Policy, WirepressOptions, WirepressProcess, plain_server_leg};
 use crate::client::Stop;
 use crate::job::Donor;
 use crate::record::{Cell, Path, Setting};
@@ -87,6 +89,8 @@ pub(crate) struct Stage<'a> {
 
 enum Proxy {
     Wirepress(WirepressProcess),
+    /// Beside the application, and beside the server.
+    Pair(WirepressProcess, WirepressProcess),
     Relay(RelayProcess),
 }
 
@@ -121,6 +125,13 @@ impl<'a> Stage<'a> {
                 let proxy = parts.wirepress_beside_app(cell, &client_words, &crossing)?;
                 (Some(Proxy::Wirepress(proxy)), crossing)
             }
+            Path::WirepressPair => {
+                client = (Setting::None, false);
+                let far = parts.pair_beside_server(cell, network)?;
+                let crossing = network.open(&far.address())?;
+                let near = parts.pair_beside_app(cell, &client_words, &crossing)?;
+                (Some(Proxy::Pair(near, far)), crossing)
+            }
             Path::Haproxy | Path::Router => {
                 ensure!(
                     cell.setting == Setting::None || cell.path == Path::Haproxy,
@@ -133,6 +144,7 @@ impl<'a> Stage<'a> {
         };
         let client_address = match (&proxy, cell.path) {
             (Some(Proxy::Wirepress(proxy)), Path::WirepressBesideApp) => proxy.address(),
+            (Some(Proxy::Pair(near, _)), _) => near.address(),
             _ => crossing.address(),
         };
         let (client_setting, client_has_tls) = client;
@@ -174,12 +186,23 @@ impl<'a> Stage<'a> {
         self.crossing.cpu()
     }
 
-    /// CPU time of the proxy, if there is one.
+    /// CPU time of the proxy, if there is one; of both halves of a pair.
     pub(crate) fn proxy_cpu(&self) -> Option<Duration> {
         match self.proxy.as_ref()? {
             Proxy::Wirepress(proxy) => proxy.cpu(),
+            Proxy::Pair(near, far) => Some(near.cpu()? + far.cpu()?),
             Proxy::Relay(proxy) => proxy.cpu(),
         }
+    }
+
+    /// Memory of the proxy, its share of what it shares included; of both halves of a pair.
+    pub(crate) fn proxy_pss_bytes(&self) -> Option<u64> {
+        let ids = match self.proxy.as_ref()? {
+            Proxy::Wirepress(proxy) => vec![proxy.id()],
+            Proxy::Pair(near, far) => vec![near.id(), far.id()],
+            Proxy::Relay(proxy) => vec![proxy.id()],
+        };
+        ids.into_iter().map(pss_bytes).sum()
     }
 }
 
@@ -208,6 +231,7 @@ impl Parts<'_> {
             through: &through,
             listen: network.server_ip(),
             server: self.database.address(),
+            place: Place::Alone,
             policy: Policy::of(cell.setting),
             arguments: &arguments,
         };
@@ -220,11 +244,7 @@ impl Parts<'_> {
         client_words: &[OsString],
         crossing: &Crossing<'_>,
     ) -> anyhow::Result<WirepressProcess> {
-        let mut arguments =
-            vec!["--compression-algorithms".to_owned(), cell.setting.algorithm_name().to_owned()];
-        if let Setting::Zstd(level) = cell.setting {
-            arguments.extend(["--zstd-compression-level".to_owned(), level.to_string()]);
-        }
+        let mut arguments = asked_for(cell.setting);
         let ssl_mode = if cell.tls { "required" } else { "disabled" };
         arguments.extend(["--ssl-mode", ssl_mode].map(str::to_owned));
         let options = WirepressOptions {
@@ -232,9 +252,66 @@ impl Parts<'_> {
             through: client_words,
             listen: [127, 0, 0, 1].into(),
             server: &crossing.address(),
+            place: Place::Alone,
             policy: Policy::of(cell.setting),
             arguments: &arguments,
         };
         WirepressProcess::start(&options, self.stop)
     }
+
+    fn pair_beside_server(&self, cell: &Cell, network: &Network) -> anyhow::Result<WirepressProcess> {
+        let through: Vec<OsString> = self.pins.server_words().iter().map(OsString::from).collect();
+        let permitted =
+            ["--protocol-compression-algorithms".to_owned(), cell.setting.algorithm_name().to_owned()];
+        let arguments = [plain_server_leg(), permitted.into(), self.pair_key()].concat();
+        let options = WirepressOptions {
+            program: &self.program,
+            through: &through,
+            listen: network.server_ip(),
+            server: self.database.address(),
+            place: Place::PairBesideServer { level: cell.setting.compression().level },
+            policy: Policy::of(cell.setting),
+            arguments: &arguments,
+        };
+        WirepressProcess::start(&options, self.stop)
+    }
+
+    fn pair_beside_app(
+        &self,
+        cell: &Cell,
+        client_words: &[OsString],
+        crossing: &Crossing<'_>,
+    ) -> anyhow::Result<WirepressProcess> {
+        let arguments = [asked_for(cell.setting), self.pair_key()].concat();
+        let options = WirepressOptions {
+            program: &self.program,
+            through: client_words,
+            listen: [127, 0, 0, 1].into(),
+            server: &crossing.address(),
+            place: Place::PairBesideApp,
+            policy: Policy::of(cell.setting),
+            arguments: &arguments,
+        };
+        WirepressProcess::start(&options, self.stop)
+    }
+
+    fn pair_key(&self) -> Vec<String> {
+        vec!["--pair-key".to_owned(), self.certificates.path("pair-key").display().to_string()]
+    }
+}
+
+/// From the kernel's own sum over a process's mappings; none where it is gone.
+fn pss_bytes(id: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{id}/smaps_rollup")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? * 1024)
+}
+
+/// What a wirepress beside the application wants across the network.
+fn asked_for(setting: Setting) -> Vec<String> {
+    let mut arguments = vec!["--compression-algorithms".to_owned(), setting.algorithm_name().to_owned()];
+    if let Setting::Zstd(level) = setting {
+        arguments.extend(["--zstd-compression-level".to_owned(), level.to_string()]);
+    }
+    arguments
 }

@@ -2,6 +2,8 @@
 //!
 //! ```text
 //!  [words before] this program proxy --listen IP:0 --server ADDRESS …      prints: … listening on IP:PORT
+//!                                    --pair-listen IP:0                    the half of a pair beside the server
+//!                                    --server wirepress://ADDRESS          the other half
 //! ```
 //! As a process it is what a user would run, and the kernel knows its CPU time exactly.
 //!
@@ -45,10 +47,26 @@ pub(crate) struct WirepressOptions<'a> {
     pub(crate) listen: IpAddr,
     /// What it relays to.
     pub(crate) server: &'a Address,
+    /// Whether it is one half of a pair.
+    pub(crate) place: Place,
     /// Which frames it packs.
     pub(crate) policy: Policy,
     /// Options besides.
     pub(crate) arguments: &'a [String],
+}
+
+/// Whom it speaks to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Peers that speak MySQL's protocol.
+    Alone,
+    /// Clients, and the other half of a pair.
+    PairBesideApp,
+    /// The other half, which it packs for at this level, and a server.
+    PairBesideServer {
+        /// zstd's.
+        level: u8,
+    },
 }
 
 /// `--policy`.
@@ -82,11 +100,16 @@ impl WirepressProcess {
     pub(crate) fn start(options: &WirepressOptions<'_>, stop: &Stop) -> anyhow::Result<Self> {
         let mut words = options.through.iter().cloned().chain([options.program.into()]);
         let mut command = Command::new(words.next().unwrap_or_default());
+        let (listen, scheme, level_max) = match options.place {
+            Place::Alone => ("--listen", "", LEVEL_MAX),
+            Place::PairBesideApp => ("--listen", "wirepress://", LEVEL_MAX),
+            Place::PairBesideServer { level } => ("--pair-listen", "", level),
+        };
         command
             .args(words)
-            .args(["proxy", "--listen", &SocketAddr::new(options.listen, 0).to_string(), "--server"])
-            .arg(options.server.to_string())
-            .args(["--zstd-compression-level-max", "22"])
+            .args(["proxy", listen, &SocketAddr::new(options.listen, 0).to_string(), "--server"])
+            .arg(format!("{scheme}{}", options.server))
+            .args(["--zstd-compression-level-max", &level_max.to_string()])
             .args(["--policy", options.policy.word()])
             .args(["--login-timeout", &(LOGIN_MAX.as_secs() - 10).to_string()])
             .args(options.arguments)
@@ -111,6 +134,11 @@ impl WirepressProcess {
     /// Where it listens.
     pub(crate) fn address(&self) -> Address {
         self.address.into()
+    }
+
+    /// The process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// CPU time since it was started.
@@ -177,6 +205,8 @@ fn address_in(line: &str) -> Option<SocketAddr> {
 /// Two thousand clients that begin TLS at once on two cores wait for a core before they can send their login: the
 /// server's limit, and ours a little below it.
 pub(crate) const LOGIN_MAX: Duration = Duration::from_secs(60);
+/// zstd's: clients of a measurement get what they ask for.
+const LEVEL_MAX: u8 = 22;
 /// A start takes milliseconds; a machine that swaps may take seconds.
 const START_MAX: Duration = Duration::from_secs(20);
 
@@ -200,6 +230,7 @@ mod tests {
             through: &[],
             listen: IpAddr::from([127, 0, 0, 1]),
             server: &Address::Tcp("127.0.0.1:1".to_owned()),
+            place: Place::Alone,
             policy: Policy::Fixed,
             arguments: &[],
         };

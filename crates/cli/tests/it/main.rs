@@ -8,6 +8,7 @@ mod admin;
 mod advise;
 mod advise_running;
 mod bench;
+mod bench_controller;
 mod codec_time;
 mod demo;
 mod dependencies;

@@ -15,6 +15,14 @@ pub enum KernelLinkFault {
     /// A thread of the link's own has ended.
     #[error("the kernel link has broken: {0}; run it again")]
     Broken(String),
+    /// A packet link was asked for another rate.
+    #[error(
+        "the kernel link '{link}' has delay, loss or jitter; only the rate of one without can change while it runs"
+    )]
+    KeepsRate {
+        /// What it is.
+        link: String,
+    },
     /// A packet link was asked to be a veth pair.
     #[error(
         "the kernel link '{link}' has delay, loss or jitter, which a veth pair with tbf has not; leave the choice to the link"

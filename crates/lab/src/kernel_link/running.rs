@@ -213,6 +213,18 @@ impl RunningKernelLink {
         self.namespace.inside(work).map_err(KernelLinkFault::network("enter the client's namespace"))
     }
 
+    /// Another rate from now on, of a link that has neither delay, loss nor jitter; none is more than the machine can. What
+    /// waits in the queue stays there: the filter is changed and never taken away.
+    ///
+    /// # Errors
+    /// A link whose packets pass through threads of ours keeps its rate.
+    pub fn set_rate(&self, rate_bytes_per_s: Option<u64>) -> Result<(), KernelLinkFault> {
+        if self.kind == Kind::Tun {
+            return Err(KernelLinkFault::KeepsRate { link: self.link.to_string() });
+        }
+        tbf::limit(&self.namespace, rate_bytes_per_s.unwrap_or(tbf::NO_LIMIT_BYTES_PER_S))
+    }
+
     /// What TCP carried since the start. A veth pair's is an estimate from its counts of frames, in buckets of 100 ms as
     /// near as the thread that reads them wakes up.
     #[must_use]

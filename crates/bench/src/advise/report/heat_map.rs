@@ -9,6 +9,7 @@ use super::{Advice, milliseconds, rate_text};
 use crate::advise::forecast::{Border, LinkShape, change};
 use crate::advise::link::mbit_per_s;
 use crate::report::html::axis::{Axis, tick_label};
+use crate::report::html::heat_map::colour;
 
 /// The drawing.
 pub(super) fn svg(advice: &Advice<'_>) -> String {
@@ -154,13 +155,6 @@ fn value_at(axis: &Axis, place: f64, low: f64, high: f64) -> f64 {
         }
     }
     low
-}
-
-/// Twice as fast is as green as half as fast is orange; beyond four times nothing gets deeper.
-fn colour(time: f64) -> String {
-    let depth = (time.max(1e-6).log2().abs() / 2.0).min(1.0) * 85.0;
-    let hue = if time < 1.0 { "--good" } else { "--bad" };
-    format!("color-mix(in srgb,var({hue}) {depth:.0}%,var(--paper))")
 }
 
 /// What this file says about its own axis, for readers of tables.

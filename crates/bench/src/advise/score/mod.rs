@@ -26,7 +26,7 @@ use crate::advise::forecast::LinkShape;
 use crate::calibrate;
 use crate::client::Stop;
 use crate::run::{
-    Database, DatabaseWish, Policy, PrivateOptions, Progress, WirepressOptions, WirepressProcess,
+    Database, DatabaseWish, Place, Policy, PrivateOptions, Progress, WirepressOptions, WirepressProcess,
     plain_server_leg, watch_signals,
 };
 
@@ -71,6 +71,7 @@ pub fn run(options: &ScoreOptions) -> anyhow::Result<()> {
             through: &[],
             listen: [127, 0, 0, 1].into(),
             server: database.address(),
+            place: Place::Alone,
             policy: Policy::Fixed,
             arguments: &plain_server_leg(),
         },

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  colour   compression: none grey, zlib orange, zstd green to purple by level, the latency policy its own
-//!  shape    path: ● direct  ■ wirepress  ▲ HAProxy  ◆ MySQL Router  ▼ wirepress beside app
+//!  shape    path: ● direct  ■ wirepress  ▲ HAProxy  ◆ MySQL Router  ▼ wirepress beside app  ◣ pair
 //!  line     dashed for direct; filled is measured, hollow is published
 //! ```
 //! Invariants: a cell looks the same in every chart.
@@ -42,5 +42,6 @@ pub(super) fn mark(cell: &Cell, x: f64, y: f64, class: &str, title: &str) -> Str
         Path::Haproxy => polygon(&[(0.0, -5.0), (4.6, 3.5), (-4.6, 3.5)]),
         Path::Router => polygon(&[(0.0, -5.2), (5.2, 0.0), (0.0, 5.2), (-5.2, 0.0)]),
         Path::WirepressBesideApp => polygon(&[(0.0, 5.0), (4.6, -3.5), (-4.6, -3.5)]),
+        Path::WirepressPair => polygon(&[(-4.2, -4.2), (4.2, 4.2), (-4.2, 4.2)]),
     }
 }

@@ -5,6 +5,7 @@
 //!  warnings
 //!  at a glance       a sentence per table
 //!  findings          published and measured
+//!  heat maps         where there are several links and settings: one per workload
 //!  a section per link and workload: sentence, chart, table, figures behind the chart
 //!  links, the run, failures, all samples
 //! ```
@@ -16,6 +17,7 @@
 pub(crate) mod axis;
 mod bar_chart;
 pub(crate) mod escape;
+pub(crate) mod heat_map;
 mod line_chart;
 mod mark;
 mod table;
@@ -55,6 +57,7 @@ pub(super) fn html(document: &Document<'_>) -> String {
     push_warnings(&mut html, document);
     push_glance(&mut html, document);
     push_findings(&mut html, &document.findings);
+    html.push_str(&heat_map::section(document));
     for (index, table) in document.tables.iter().enumerate() {
         push_table(&mut html, document, table, index);
     }

@@ -1,0 +1,160 @@
+//! `codec-cpu`: what compression costs MySQL itself, and what it costs wirepress beside it, for the same client, setting and
+//! data.
+//!
+//! ```text
+//!  MySQL packs       CPU of the server, direct, with the setting − without
+//!  wirepress packs   CPU of the proxy, with the setting − without; the server sends plain bytes
+//! ```
+//! Invariants: differences are of the same round, in which all cells alternate.
+
+use super::work::Work;
+use super::{Finding, Plan, PublishedFigure, Scale, Step, World};
+use crate::published::Published;
+use crate::record::{Cell, Metric, Path, Setting};
+use crate::results::Results;
+use crate::stats::median;
+use crate::table::Kind;
+
+/// CPU of compression.
+#[derive(Debug)]
+pub(super) struct CodecCpu;
+
+impl Plan for CodecCpu {
+    fn name(&self) -> &'static str {
+        "codec-cpu"
+    }
+
+    fn title(&self) -> &'static str {
+        "CPU of compression: MySQL's own, and wirepress's"
+    }
+
+    fn question(&self) -> &'static str {
+        "What does packing replies cost in CPU time when MySQL does it, and when wirepress does it for the same client, at \
+         the same setting?"
+    }
+
+    fn primary(&self) -> Metric {
+        Metric::TransactionsPerS
+    }
+
+    fn columns(&self) -> &'static [Metric] {
+        &[
+            Metric::TransactionsPerS,
+            Metric::ServerCpuS,
+            Metric::ProxyCpuS,
+            Metric::ClientCpuS,
+            Metric::PlainBytes,
+            Metric::WireBytes,
+        ]
+    }
+
+    fn links(&self) -> &'static [&'static str] {
+        &["unlimited"]
+    }
+
+    fn repetitions(&self, scale: Scale) -> u32 {
+        match scale {
+            Scale::Smoke => 3,
+            Scale::Laptop => 11,
+            Scale::Full => 21,
+        }
+    }
+
+    fn steps(&self, world: &World) -> anyhow::Result<Vec<Step>> {
+        // A user's server may run anywhere, and only one that packs zstd can be compared.
+        if !world.is_private || !world.server_has_zstd {
+            return Ok(Vec::new());
+        }
+        let works = [
+            Work::scan(world, "scan of digits", Kind::Sysbench, 200_000),
+            Work::scan(world, "scan of text", Kind::Text, 100_000),
+        ];
+        let mut steps = Vec::new();
+        for (name, link) in &world.links {
+            for work in &works {
+                let job = work.job(link, world);
+                for path in [Path::Direct, Path::Wirepress] {
+                    for setting in [Setting::None].into_iter().chain(SETTINGS) {
+                        steps.push(Step { cell: work.cell(name, path, setting), job: job.clone() });
+                    }
+                }
+            }
+        }
+        Ok(steps)
+    }
+
+    fn published(&self, _: &Published) -> Vec<PublishedFigure> {
+        Vec::new()
+    }
+
+    fn findings(&self, _: &Results, _: &Published) -> Vec<Finding> {
+        Vec::new()
+    }
+
+    fn summary(&self, results: &Results) -> Vec<String> {
+        let is_ours = |cell: &&Cell| cell.path == Path::Wirepress && SETTINGS.contains(&cell.setting);
+        results.cells().iter().filter(is_ours).filter_map(|cell| line(results, cell)).collect()
+    }
+}
+
+fn line(results: &Results, cell: &Cell) -> Option<String> {
+    let direct = cell.with(Path::Direct, cell.setting, cell.tls);
+    let mysqls = codec_s(results, &direct, Metric::ServerCpuS)?;
+    let ours = codec_s(results, cell, Metric::ProxyCpuS)?;
+    let bytes = results.ratio(cell, &direct, Metric::WireBytes)?.value;
+    let cheaper = if ours > 0.0 { format!("{:.2} times cheaper", mysqls / ours) } else { "free".to_owned() };
+    Some(format!(
+        "{} at {}: a scan costs MySQL {:.1} ms of CPU to pack, wirepress {:.1} ms ({cheaper}); wirepress's bytes are {bytes:.3} \
+         of MySQL's.",
+        cell.workload,
+        cell.setting,
+        mysqls * 1e3,
+        ours * 1e3
+    ))
+}
+
+/// CPU seconds that the setting adds to a scan: the median of the differences of each round.
+fn codec_s(results: &Results, cell: &Cell, metric: Metric) -> Option<f64> {
+    let none = cell.with(cell.path, Setting::None, cell.tls);
+    let pairs = results.values(cell, metric).iter().zip(results.values(&none, metric));
+    median(&pairs.map(|(with, without)| with - without).collect::<Vec<_>>())
+}
+
+const SETTINGS: [Setting; 2] = [Setting::Zlib, Setting::Zstd(1)];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::fixture;
+
+    #[test]
+    fn a_settings_cpu_is_that_with_it_minus_that_without() {
+        let cell = |path, setting| Cell {
+            link: "unlimited".to_owned(),
+            workload: "scan of digits".to_owned(),
+            threads: 1,
+            path,
+            tls: false,
+            setting,
+        };
+        let zstd = Setting::Zstd(1);
+        let values = [
+            (cell(Path::Direct, Setting::None), Metric::ServerCpuS, 0.10, 40.0),
+            (cell(Path::Direct, zstd), Metric::ServerCpuS, 0.30, 20.0),
+            (cell(Path::Wirepress, Setting::None), Metric::ProxyCpuS, 0.02, 40.0),
+            (cell(Path::Wirepress, zstd), Metric::ProxyCpuS, 0.07, 19.0),
+        ];
+        let mut records =
+            fixture::records_of(values.iter().map(|(cell, metric, cpu, _)| (cell.clone(), *metric, *cpu)));
+        for (sample, (.., bytes)) in records.samples.iter_mut().zip(&values) {
+            sample.metrics.insert(Metric::WireBytes, *bytes);
+        }
+        assert_eq!(
+            CodecCpu.summary(&Results::of(&records)),
+            [
+                "scan of digits at zstd 1: a scan costs MySQL 200.0 ms of CPU to pack, wirepress 50.0 ms (4.00 times cheaper); \
+              wirepress's bytes are 0.950 of MySQL's."
+            ]
+        );
+    }
+}

@@ -1,0 +1,171 @@
+//! A sitting's measurements: the plan's steps in shuffled rounds, then what the plan looks for, batch by batch.
+//!
+//! ```text
+//!  tables ─▶ links calibrated ─▶ batch: rounds ─▶ samples.jsonl ─▶ Plan::next ─▶ batch … until it wants no more
+//! ```
+//! Invariants: nothing is tried twice in one sitting, so a plan whose wish can't be measured ends; a link that a batch
+//! needs besides the run's own is calibrated first and gone behind it.
+//!
+//! Not here: how a cell is measured (`measure`), reports.
+
+use std::time::{Duration, Instant};
+
+use super::measure::{Measured, measure};
+use super::{Network, Parts, Progress, Sitting, describe, order};
+use crate::plan::Batch;
+use crate::record::{End, Failure, Record, Records, Sample};
+use crate::results::Results;
+
+impl Sitting<'_> {
+    /// All that the plan wants. Returns early, and without an error, when the user wants to stop.
+    pub(super) fn measure_all(&mut self) -> anyhow::Result<()> {
+        let mut batch = Batch { steps: self.steps.clone(), repetitions: 0..self.world.repetitions };
+        let mut progress = Progress::new("bench", len(&batch));
+        self.fill(&mut progress)?;
+        progress.part("calibrating the links");
+        for network in self.networks.values() {
+            let calibration = network.calibrate()?;
+            if let Some(warning) = &calibration.warning {
+                progress.part(warning);
+            }
+            self.writer.write(&Record::Link(calibration.check))?;
+        }
+        progress.part(&format!(
+            "{} cells, {} rounds, seed {}",
+            self.steps.len(),
+            self.world.repetitions,
+            self.world.seed
+        ));
+        let start = Instant::now();
+        let mut sum = Sum::default();
+        while !batch.steps.is_empty() {
+            let added = self.open(&batch, &progress)?;
+            self.measure_batch(&batch, &mut progress, start, &mut sum)?;
+            for name in added {
+                self.networks.remove(&name);
+            }
+            if self.stop.is_wished() {
+                return Ok(());
+            }
+            batch = self.wanted_next()?;
+            progress.more(len(&batch));
+        }
+        self.writer.write(&Record::End(End {
+            took_s: self.before_s + start.elapsed().as_secs_f64(),
+            busy_cores: sum.busy_cores(),
+            harness_cpu_s: sum.harness.as_secs_f64(),
+        }))?;
+        Ok(())
+    }
+
+    /// What the plan wants next, if there is anything in it that wasn't tried.
+    fn wanted_next(&self) -> anyhow::Result<Batch> {
+        let results = Results::of(&Records::read(self.writer.path())?);
+        let batch = self.plan.next(&self.world, &results);
+        let is_new = batch.repetitions.clone().any(|repetition| {
+            batch.steps.iter().any(|step| !self.done.contains(&(repetition, step.cell.clone())))
+        });
+        Ok(if is_new { batch } else { Batch::default() })
+    }
+
+    /// Opens and calibrates the links that are not the run's own; tells which.
+    fn open(&mut self, batch: &Batch, progress: &Progress) -> anyhow::Result<Vec<String>> {
+        let mut added = Vec::new();
+        for step in &batch.steps {
+            let name = &step.cell.link;
+            if self.networks.contains_key(name) {
+                continue;
+            }
+            progress.part(&format!("calibrating {name}"));
+            let network = Network::named(name)?;
+            self.writer.write(&Record::Link(network.calibrate()?.check))?;
+            self.networks.insert(name.clone(), network);
+            added.push(name.clone());
+        }
+        Ok(added)
+    }
+
+    fn measure_batch(
+        &mut self,
+        batch: &Batch,
+        progress: &mut Progress,
+        start: Instant,
+        sum: &mut Sum,
+    ) -> anyhow::Result<()> {
+        let program = describe::program()?;
+        let Batch { steps, repetitions } = batch;
+        let count = repetitions.end.saturating_sub(repetitions.start);
+        let was_done = |repetition: u32| {
+            steps.iter().filter(|step| self.done.contains(&(repetition, step.cell.clone()))).count() as u64
+        };
+        progress.skip(repetitions.clone().map(was_done).sum());
+        for (round, index) in order::rounds(steps.len(), count, self.world.seed) {
+            let Some(step) = steps.get(index) else { continue };
+            let repetition = repetitions.start + round;
+            if self.stop.is_wished() {
+                return Ok(());
+            }
+            progress.step(format!("round {} of {count}: {}", round + 1, step.cell));
+            let Some(network) = self.networks.get(&step.cell.link) else { continue };
+            if !self.done.insert((repetition, step.cell.clone())) {
+                continue;
+            }
+            let parts = Parts {
+                database: &self.database,
+                certificates: &self.certificates,
+                program: program.clone(),
+                folder: self.scratch.path().to_owned(),
+                pins: self.options.pins,
+                stop: &self.stop,
+            };
+            let at_s = self.before_s + start.elapsed().as_secs_f64();
+            match measure(&step.cell, &step.job, network, &parts) {
+                Ok(measured) => {
+                    sum.add(&measured);
+                    let (cell, metrics) = (step.cell.clone(), measured.metrics);
+                    let sample = Sample { cell, repetition, at_s, metrics };
+                    self.writer.write(&Record::Sample(sample))?;
+                }
+                Err(_) if self.stop.is_wished() => return Ok(()),
+                Err(error) => {
+                    let reason = format!("{error:#}");
+                    let failure = Failure { cell: step.cell.clone(), repetition, reason: reason.clone() };
+                    self.writer.write(&Record::Failure(failure))?;
+                    // A cell may fail; without its database nothing more can be measured.
+                    if let Err(gone) = self.database.connect(&self.stop) {
+                        return Err(gone.context(format!("{}: {reason}", step.cell)));
+                    }
+                }
+            }
+            progress.done();
+        }
+        Ok(())
+    }
+}
+
+fn len(batch: &Batch) -> u64 {
+    let rounds = batch.repetitions.end.saturating_sub(batch.repetitions.start);
+    batch.steps.len() as u64 * u64::from(rounds)
+}
+
+/// What all samples together cost.
+#[derive(Default)]
+struct Sum {
+    harness: Duration,
+    run_time: Duration,
+    others: Option<Duration>,
+}
+
+impl Sum {
+    fn add(&mut self, measured: &Measured) {
+        self.harness += measured.harness_cpu;
+        self.run_time += measured.run_time;
+        if let Some(machine) = measured.machine_cpu {
+            *self.others.get_or_insert_default() += machine.saturating_sub(measured.own_cpu);
+        }
+    }
+
+    fn busy_cores(&self) -> Option<f64> {
+        Some(self.others?.as_secs_f64() / self.run_time.as_secs_f64().max(1e-9))
+    }
+}
