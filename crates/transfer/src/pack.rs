@@ -12,10 +12,12 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
+
 use crate::auto::Controller;
 use crate::compressor::Compressor;
 use crate::record::Totals;
-use crate::{Fault, FrameRecord, Meter, Setting, StartRecord, Summary, auto, memory, pipeline, reader};
+use crate::{Fault, FrameRecord, Meter, Setting, StartRecord, Summary, memory, pipeline, reader};
 
 /// How chunks are packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +99,6 @@ pub fn pack_pieces(
     let pace = Arc::new(Pace::new(options));
     let reading = Arc::clone(&pace);
     let slots = (0..memory::slots(options.threads)).map(|_| Slot::default()).collect();
-    let is_fixed = options.fixed().is_some();
     let mut number = 0;
     pipeline::run(
         slots,
@@ -108,7 +109,7 @@ pub fn pack_pieces(
                 // The kernel gives zeros for nothing.
                 slot.plain = vec![0; chunk_len];
             }
-            slot.plain.resize(if is_fixed { chunk_len } else { auto::chunk_len(number, chunk_len) }, 0);
+            slot.plain.resize(reading.chunk_len(chunk_len), 0);
             let len = reader::fill(&mut input, &mut slot.plain)?;
             slot.plain.truncate(len);
             slot.number = number;
@@ -123,8 +124,8 @@ pub fn pack_pieces(
             totals.add(&record);
             let began = Instant::now();
             send(&mut summary, &slot.packed, slot.plain.len(), false)?;
-            let len = slot.packed.len();
-            pace.observe(|controller, now| controller.written(now, len, began.elapsed()));
+            let (plain_len, packed_len) = (slot.plain.len(), slot.packed.len());
+            pace.observe(|controller, now| controller.written(now, plain_len, packed_len, began.elapsed()));
             *summary.settings.entry(slot.setting).or_default() += slot.plain.len() as u64;
             Ok(())
         },
@@ -167,6 +168,11 @@ fn worker(pace: Arc<Pace>) -> impl FnMut(&mut Slot) -> Result<(), Fault> + Send 
     }
 }
 
+/// What this thread has worked: a sample is so short that a wait for the processor would make a level ten times as slow.
+fn cpu_time() -> Duration {
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
+}
+
 /// The rule and, where it needs one, the controller with its clock.
 struct Pace {
     fixed: Option<Setting>,
@@ -179,6 +185,11 @@ impl Pace {
         let is_small = options.rule == Rule::FastestSmall;
         let controller = Controller::new(options.threads.get(), is_small);
         Self { fixed: options.fixed(), controller: Mutex::new(controller), began: Instant::now() }
+    }
+
+    /// How long the next chunk may be.
+    fn chunk_len(&self, chunk_len_max: usize) -> usize {
+        if self.fixed.is_some() { chunk_len_max } else { self.lock().chunk_len(chunk_len_max) }
     }
 
     /// How the next chunk is packed, and what is tried on it beside.
@@ -198,9 +209,9 @@ impl Pace {
             return Ok(());
         }
         let mut held = |setting| {
-            let began = Instant::now();
+            let began = cpu_time();
             let packed_len = compressor.trial_len(setting, sample)?;
-            Ok::<_, Fault>((packed_len, began.elapsed()))
+            Ok::<_, Fault>((packed_len, cpu_time().saturating_sub(began)))
         };
         let reference = held(Controller::REFERENCE)?;
         let tried = held(setting)?;

@@ -38,13 +38,6 @@ pub const CANDIDATES: [Setting; 6] = [
     Setting::Level(6),
 ];
 
-/// Length of a chunk at the beginning of a stream, bytes: until the first ones have been written nothing is known of the
-/// output, and whatever is on its way by then was chosen blindly. So they are short.
-pub fn chunk_len(number: u64, chunk_len_max: usize) -> usize {
-    let doublings = u32::try_from(number / 2).unwrap_or(u32::MAX).min(FIRST_CHUNK_LEN.leading_zeros() - 1);
-    (FIRST_CHUNK_LEN << doublings).min(chunk_len_max)
-}
-
 /// The controller of one stream.
 #[derive(Debug)]
 pub struct Controller {
@@ -54,6 +47,8 @@ pub struct Controller {
     base: Base,
     input: Rate,
     output: Rate,
+    /// What the output took, before packing, bytes.
+    plain_len: u64,
     /// Seconds that trials may still take.
     trial_credit_s: f64,
     next_trial: usize,
@@ -98,15 +93,24 @@ impl Controller {
             base: Base { cost: FIRST_COST, size: FIRST_SIZE },
             input: Rate::new(),
             output: Rate::new(),
+            plain_len: 0,
             trial_credit_s: FIRST_TRIALS_S,
             next_trial: 0,
             debt: 0.0,
         }
     }
 
+    /// Length of the next chunk, bytes: what is on its way before the output's rate is felt was chosen blindly, so the first
+    /// chunks are short.
+    pub fn chunk_len(&self, chunk_len_max: usize) -> usize {
+        let len = usize::try_from(self.plain_len / CHUNKS_BEFORE).unwrap_or(usize::MAX);
+        let whole_samples = len / Self::SAMPLE_LEN * Self::SAMPLE_LEN;
+        whole_samples.max(Self::SAMPLE_LEN).min(chunk_len_max)
+    }
+
     /// How the next chunk is packed; and what is to be tried on a sample of it.
-    pub fn choose(&mut self, now: Duration) -> (Setting, Option<Setting>) {
-        let mix = self.best(now);
+    pub fn choose(&mut self, _now: Duration) -> (Setting, Option<Setting>) {
+        let mix = self.best();
         self.debt += mix.share;
         let chosen = if self.debt >= 1.0 {
             self.debt -= 1.0;
@@ -123,9 +127,10 @@ impl Controller {
         self.input.add(now, len, took);
     }
 
-    /// The sink waited so long for the output to take so many bytes.
-    pub fn written(&mut self, now: Duration, len: usize, took: Duration) {
-        self.output.add(now, len, took);
+    /// The sink waited so long for the output to take so many bytes, packed.
+    pub fn written(&mut self, now: Duration, plain_len: usize, packed_len: usize, took: Duration) {
+        self.plain_len += plain_len as u64;
+        self.output.add(now, packed_len, took);
     }
 
     /// A chunk was packed.
@@ -172,8 +177,11 @@ impl Controller {
     }
 
     /// The best mix of two, or a candidate alone.
-    fn best(&self, now: Duration) -> Mix {
-        let (input_time, byte_time) = (self.input.seconds_a_byte(now), self.output.seconds_a_byte(now));
+    fn best(&self) -> Mix {
+        let input_time = self.input.seconds_a_byte().unwrap_or_default();
+        // What was stored in vain has to be carried all the same; what was packed in vain costs a few milliseconds.
+        let byte_time =
+            self.output.seconds_a_byte().unwrap_or_else(|| self.output.waited().max(UNPROVEN_TIME));
         let figures: Vec<(f64, f64)> =
             self.candidates.iter().map(|candidate| self.figures(candidate)).collect();
         let mixed = |first: usize, second: usize, share: f64| {
@@ -206,6 +214,11 @@ impl Controller {
         }
         let least = least(&mut mixes.iter());
         let as_good = || mixes.iter().filter(|mix| mix.time <= least * AS_GOOD);
+        // Which of them is good even if the output can't take more than it does.
+        let certain = self.output.certain().unwrap_or(byte_time);
+        let with_certain = |mix: &Mix| mix.time.max(mix.size * certain);
+        let least_certain = as_good().map(with_certain).fold(f64::INFINITY, f64::min);
+        let as_good = || as_good().filter(|mix| with_certain(mix) <= least_certain * AS_GOOD);
         // Where the workers have time to spare the smallest is best, else the cheapest.
         let idle = as_good().filter(|mix| mix.cost / self.threads <= mix.time * IDLE_SHARE);
         let smallest = idle.min_by(|a, b| a.size.total_cmp(&b.size));
@@ -269,22 +282,24 @@ fn per_byte(plain_len: usize, packed_len: usize, took: Duration) -> (f64, f64) {
     (took.as_secs_f64().max(1e-9) / plain_len, packed_len as f64 / plain_len)
 }
 
-/// A block of zstd; six of these and their successors are a few MiB.
-const FIRST_CHUNK_LEN: usize = 128 << 10;
+/// A chunk is as long as what was written before it by this.
+const CHUNKS_BEFORE: u64 = 12;
+/// Seconds a byte of an output that is not known yet, at least: 1 Gbit.
+const UNPROVEN_TIME: f64 = 8e-9;
 /// Before anything was measured: 300 MB/s and a ratio of 3, a slow machine's zstd -1 on pages.
 const FIRST_COST: f64 = 1.0 / 300e6;
 const FIRST_SIZE: f64 = 1.0 / 3.0;
 /// Storing copies and hashes: measured 3 to 6 GB/s.
 const STORED_COST: f64 = 1.0 / 3e9;
 /// Enough to try the cheap candidates once; the others come when chunks have earned it.
-const FIRST_TRIALS_S: f64 = 0.01;
+const FIRST_TRIALS_S: f64 = 0.004;
 /// Of the workers' time.
-const TRIAL_SHARE: f64 = 0.02;
+const TRIAL_SHARE: f64 = 0.01;
 /// Or a long quiet time would be followed by a burst of trials.
 const TRIAL_CREDIT_MAX_S: f64 = 0.1;
 /// Pages differ from table to table: about eight chunks are remembered.
 const CHUNK_WEIGHT: f64 = 0.12;
-/// A sample is a sixteenth of a chunk.
+/// A sample is a tenth of a chunk.
 const SAMPLE_WEIGHT: f64 = 0.04;
 /// Shares that one chunk in fifty would not show are no mix.
 const LEAST_SHARE: f64 = 0.02;

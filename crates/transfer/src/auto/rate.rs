@@ -4,67 +4,61 @@
 
 use std::time::Duration;
 
-/// Bytes by seconds of waiting; older ones fade.
-///
-/// What is taken without waiting may only have filled a buffer: it counts when nobody has waited for some time, and is
-/// forgotten when somebody has to after all.
+/// Bytes by seconds of waiting; older ones fade. But it is held for no more than four times what passes: who waits for little of
+/// the time may have a buffer to thank for it, which is soon found out by giving a little more.
 #[derive(Debug, Clone)]
 pub(super) struct Rate {
     len: f64,
     waited_s: f64,
     at: Duration,
-    /// Taken without waiting since somebody last waited.
-    free_len: f64,
-    free_s: f64,
-    waited_at: Duration,
+    /// What passed since then, and the seconds a byte of what passed before.
+    window_len: f64,
+    window_at: Duration,
+    passed: Option<f64>,
 }
 
 impl Rate {
     pub(super) const fn new() -> Self {
-        let (len, waited_s, at) = (0.0, 0.0, Duration::ZERO);
-        Self { len, waited_s, at, free_len: 0.0, free_s: 0.0, waited_at: Duration::ZERO }
+        let (at, window_at) = (Duration::ZERO, Duration::ZERO);
+        Self { len: 0.0, waited_s: 0.0, at, window_len: 0.0, window_at, passed: None }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "chunks are small")]
     pub(super) fn add(&mut self, now: Duration, len: usize, waited: Duration) {
         let (len, waited_s) = (len as f64, waited.as_secs_f64());
-        if waited_s <= len * COPY_S_A_BYTE {
-            self.free_len += len;
-            self.free_s += waited_s;
-            if now.saturating_sub(self.waited_at) > BUFFERED {
-                let (len, seconds) = (self.free_len, self.free_s);
-                self.count(now, len, seconds);
-            }
-        } else {
-            self.waited_at = now;
-            self.count(now, len, waited_s);
+        let kept = (-now.saturating_sub(self.at).as_secs_f64() / MEMORY_S).exp();
+        self.len = self.len * kept + len;
+        self.waited_s = self.waited_s * kept + waited_s;
+        self.at = now.max(self.at);
+        self.window_len += len;
+        if self.window_len >= BUFFERED_LEN {
+            self.passed = Some(now.saturating_sub(self.window_at).as_secs_f64() / self.window_len);
+            (self.window_len, self.window_at) = (0.0, now);
         }
     }
 
-    fn count(&mut self, now: Duration, len: f64, seconds: f64) {
-        let kept = self.kept(now);
-        self.len = self.len * kept + len;
-        self.waited_s = self.waited_s * kept + seconds;
-        self.at = now.max(self.at);
-        (self.free_len, self.free_s) = (0.0, 0.0);
+    /// What may be hoped for; `None` until more has passed than buffers take.
+    pub(super) fn seconds_a_byte(&self) -> Option<f64> {
+        Some(self.waited().max(self.passed? / HOPE))
     }
 
-    /// 0 if nobody ever waited.
-    pub(super) fn seconds_a_byte(&self, _now: Duration) -> f64 {
-        if self.len > 0.0 { self.waited_s / self.len } else { 0.0 }
+    /// What is certain: so much passes now.
+    pub(super) fn certain(&self) -> Option<f64> {
+        Some(self.waited().max(self.passed?))
     }
 
-    fn kept(&self, now: Duration) -> f64 {
-        (-now.saturating_sub(self.at).as_secs_f64() / MEMORY_S).exp()
+    /// What was waited for so far, for as long as nothing better is known.
+    pub(super) fn waited(&self) -> f64 {
+        self.waited_s / self.len.max(1.0)
     }
 }
 
 /// A change of the link is followed within about as long.
 const MEMORY_S: f64 = 0.5;
-/// So fast are bytes copied into a buffer, at least: 2 GB/s.
-const COPY_S_A_BYTE: f64 = 0.5e-9;
-/// Sockets hold some MB, which 100 Mbit takes as long to carry.
-const BUFFERED: Duration = Duration::from_millis(200);
+/// More than most sockets, pipes and queues hold.
+const BUFFERED_LEN: f64 = 6e6;
+/// How much faster the rate may be than what is seen to pass: as much as the output of most pages grows when they are stored.
+const HOPE: f64 = 4.0;
 
 #[cfg(test)]
 mod tests {
@@ -74,18 +68,24 @@ mod tests {
     fn what_only_fills_a_buffer_is_no_rate() {
         let ms = Duration::from_millis;
         let mut rate = Rate::new();
-        // 8 MB into buffers, then 100 MB/s.
+        // 4 MB into buffers, then 100 MB/s.
         for at in 1..=4 {
-            rate.add(ms(at), 2_000_000, Duration::from_micros(400));
+            rate.add(ms(at), 1_000_000, Duration::from_micros(200));
         }
-        for at in 1..=10 {
+        assert_eq!(rate.seconds_a_byte(), None);
+        for at in 1..=60 {
             rate.add(ms(4 + at * 10), 1_000_000, ms(10));
         }
-        assert!((rate.seconds_a_byte(ms(110)) * 100e6 - 1.0).abs() < 1e-6);
-        // Nobody waits any more.
-        for at in 120..2000 {
-            rate.add(ms(at), 2_000_000, Duration::from_micros(400));
+        assert!((rate.seconds_a_byte().unwrap() * 100e6 - 1.0).abs() < 0.1);
+    }
+
+    #[test]
+    fn where_nobody_waits_it_is_held_for_four_times_of_what_passes() {
+        let ms = Duration::from_millis;
+        let mut rate = Rate::new();
+        for at in 1..=400 {
+            rate.add(ms(at), 200_000, Duration::from_micros(20));
         }
-        assert!(rate.seconds_a_byte(ms(2000)) * 1e9 < 1.0);
+        assert!((rate.seconds_a_byte().unwrap() * 800e6 - 1.0).abs() < 1e-6);
     }
 }

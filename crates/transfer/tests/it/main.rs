@@ -58,7 +58,7 @@ fn pages(len: usize) -> Vec<u8> {
     (0..len.div_ceil(16_384)).flat_map(|index| page(index).collect::<Vec<_>>()).take(len).collect()
 }
 
-const CHUNK: usize = 2 << 20;
+const CHUNK: usize = transfer::memory::chunk_len(Some(Setting::Level(1)));
 
 /// Where each frame with its record begins and ends.
 fn frames(stream: &[u8]) -> Vec<std::ops::Range<usize>> {
