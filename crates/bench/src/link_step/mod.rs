@@ -163,7 +163,7 @@ impl Stage<'_> {
     /// The port is opened behind the listener.
     fn connect_admin(&self, address: &Address) -> anyhow::Result<Client> {
         let (user, password, database) = ("admin".to_owned(), String::new().into(), String::new());
-        let account = Account { user, password, database };
+        let account = Account { user, password, database, tls: None };
         let begun = Instant::now();
         loop {
             match Client::connect(address, &account, Compression::NONE, self.stop) {
