@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use admin::Admin;
 use anyhow::{Context, bail};
 use proxy::{
-    Address, Config, Handover, Inheritance, Inherited, ListenerConfig, Proxy, RoutingStrategy, SslMode,
+    Address, Config, Handover, Inheritance, Inherited, ListenerConfig, Policy, Proxy, RoutingStrategy,
+    SslMode,
 };
 
 use crate::args::{CheckConfigArgs, ProxyArgs};
@@ -203,6 +204,9 @@ fn describe(config: &Config, process: &ProcessSettings) {
             config.workers
         );
     }
+    if config.listeners.iter().any(|listener| listener.policy == Policy::Cost) {
+        tracing::info!("packing by the policy cost takes up to {} % of one core", config.cost_cpu_percent);
+    }
     let no_limit = |count: usize| if count == 0 { "no limit".to_owned() } else { count.to_string() };
     tracing::info!(
         "limits: {} connections, per client address {}, buffer memory {} MiB, drain {} s; {} workers",
@@ -212,6 +216,17 @@ fn describe(config: &Config, process: &ProcessSettings) {
         process.drain_timeout().as_secs(),
         config.workers,
     );
+}
+
+fn described_policy(listener: &ListenerConfig) -> String {
+    match listener.policy {
+        Policy::Fixed => "fixed".to_owned(),
+        Policy::Latency if listener.server_algorithms_are_free => {
+            "latency; what is asked of the server follows its link".to_owned()
+        }
+        Policy::Latency => "latency".to_owned(),
+        Policy::Cost => format!("cost; packing adds up to {} % to replies", listener.cost_p99_percent),
+    }
 }
 
 fn describe_listener(listener: &ListenerConfig) {
@@ -239,6 +254,7 @@ fn describe_listener(listener: &ListenerConfig) {
         listener.idle_timeout.map_or_else(|| "no limit".to_owned(), |limit| format!("{} s", limit.as_secs())),
         listener.tcp_user_timeout.as_secs(),
     );
+    tracing::info!("{}: policy {}", listener.listen, described_policy(listener));
     let pairs = listener.servers.iter().filter(|server| matches!(server, Address::Pair(_))).count();
     if listener.is_pair || pairs > 0 {
         tracing::info!(

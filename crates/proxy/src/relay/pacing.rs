@@ -41,12 +41,15 @@ impl Pacing {
                 Policy::Latency => leg.algorithm.is_framed(),
                 Policy::Cost => leg.algorithm.is_framed() || leg.leg.as_pair().is_some(),
             };
-            let link = leg.leg.peer_address().map(|peer| worker.shared.links.to(peer, side));
-            let link = match policy {
-                Policy::Cost => Some(link.unwrap_or_else(Links::unshared)),
-                Policy::Fixed | Policy::Latency => link,
+            if !is_paced && !is_watched {
+                return None;
+            }
+            let link = match leg.leg.peer_address() {
+                Some(peer) => worker.shared.links.to(peer, side),
+                None if policy == Policy::Cost => Links::unshared(),
+                None => return None,
             };
-            link.filter(|_| is_paced || is_watched).map(LinkUse::of)
+            Some(LinkUse::of(link))
         };
         let links = [link(client, Side::Client, false), link(server, Side::Server, choice.follows_the_link)];
         let receipt = links[1]
