@@ -105,6 +105,8 @@ pub enum LegReason {
     PackedWasSlower,
     /// Packed replies come faster than the link was known to be.
     LinkHasChanged,
+    /// The server may be what packed ones wait for, so uncompressed ones may do better than they did.
+    LooksAgain,
     /// The server can't keep up with the link at the level that it had.
     ServerIsSlow,
     /// Requests were held back, and of replies nothing is known.
@@ -124,6 +126,7 @@ impl LegReason {
             Self::PackedWasFaster => "packed replies came faster",
             Self::PackedWasSlower => "packed replies came no faster",
             Self::LinkHasChanged => "the link has become faster than it was known to be",
+            Self::LooksAgain => "to learn how fast uncompressed replies come now",
             Self::ServerIsSlow => "a level at which the server may keep up with the link",
             Self::RequestsAreSlow => "requests were held back by the link",
         }
@@ -180,14 +183,24 @@ impl PackingServer {
                     return self.tries(now, STORED, LegReason::LinkHasChanged, packed.packing);
                 }
                 if packed.plain_per_s <= stored.plain_per_s * GAIN_MIN {
+                    self.lose(now, stored);
                     return (STORED, LegReason::PackedWasSlower);
                 }
-                // It doesn't fill the link: a level that nobody has seen may.
-                let unseen = possible.iter().copied().find(|packing| self.of(*packing).is_none());
-                match unseen.filter(|_| packed.wire_per_s < stored.wire_per_s * SERVER_IS_LIMIT) {
-                    Some(easier) => self.tries(now, easier, LegReason::ServerIsSlow, packed.packing),
-                    None => (packed.packing, LegReason::PackedWasFaster),
+                if packed.plain_per_s < server_packs_per_s(packed.packing) * CLEARLY_SLOW {
+                    // The server could pack many times as much: it waits for the link.
+                    return (packed.packing, LegReason::PackedWasFaster);
                 }
+                let fills_link = packed.wire_per_s >= stored.wire_per_s * SERVER_IS_LIMIT;
+                let unseen = possible.iter().copied().find(|packing| self.of(*packing).is_none());
+                if let Some(easier) = unseen.filter(|_| !fills_link) {
+                    return self.tries(now, easier, LegReason::ServerIsSlow, packed.packing);
+                }
+                // The link may not have been what uncompressed replies waited for then.
+                let doubted_after = if fills_link { DOUBTED_AFTER * 10 } else { DOUBTED_AFTER };
+                if now.saturating_sub(stored.at) >= doubted_after {
+                    return self.tries(now, STORED, LegReason::LooksAgain, packed.packing);
+                }
+                (packed.packing, LegReason::PackedWasFaster)
             }
         }
     }
@@ -301,10 +314,14 @@ impl PackingServer {
             self.lost = None;
             return;
         }
-        // What it did then says nothing of another time.
-        self.seen.retain(|seen| seen.packing != new.packing);
+        self.lose(new.at, stored);
+    }
+
+    /// Packed is not faster than `stored`; what it did then says nothing of another time.
+    fn lose(&mut self, now: Duration, stored: Seen) {
+        self.seen.retain(|seen| seen.packing == STORED);
         let believed = self.lost.map_or(LOST_FOR, |lost| (lost.believed * 2).min(TRUE_FOR));
-        self.lost = Some(Lost { until: new.at + believed, believed, stored_per_s: stored.plain_per_s });
+        self.lost = Some(Lost { until: now + believed, believed, stored_per_s: stored.plain_per_s });
     }
 
     /// Whether a sample of uncompressed replies is wanted.
@@ -369,6 +386,10 @@ const TRIAL_GAIN_MIN: f64 = 1.25;
 const GAIN_MIN: f64 = 1.05;
 /// Rates so far apart are of different links.
 const CHANGED: f64 = 1.5;
+/// One moment's rate that was not seen again since; ten times as long where packed bytes come as fast.
+const DOUBTED_AFTER: Duration = Duration::from_secs(30);
+/// In terms of how fast a server packs.
+const CLEARLY_SLOW: f64 = 0.2;
 /// Packed bytes that fill less of the link than this wait for the server.
 const SERVER_IS_LIMIT: f64 = 0.7;
 /// What is hoped of data that was never packed.

@@ -126,6 +126,17 @@ fn a_link_that_changes_is_followed_both_ways_and_what_is_old_is_forgotten() {
 }
 
 #[test]
+fn a_moment_at_which_the_server_was_slow_does_not_decide_for_ever() {
+    let (mut server, mut now) = (PackingServer::default(), 0.0);
+    let world = World { server_per_s: 110e6, ratio: 2.7, ..WORLD };
+    World { server_per_s: 20e6, ..world }.run(&mut server, &mut now, 1);
+    let choices = world.run(&mut server, &mut now, 3000);
+    // Packed was faster than then, and isn't.
+    assert_eq!(choices[10].packing.0, Algorithm::Zstd);
+    assert_eq!(packings(&choices[2990..]), [STORED; 10]);
+}
+
+#[test]
 fn one_session_tries_and_the_others_wait_for_what_it_finds() {
     let (mut server, mut now) = (PackingServer::default(), 0.0);
     World { link_per_s: 12.5e6, ..WORLD }.run(&mut server, &mut now, 1);
