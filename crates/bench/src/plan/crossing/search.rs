@@ -15,6 +15,7 @@ use lab::link::Link;
 use crate::plan::never_slower::FIXED;
 use crate::record::{Cell, Metric, Path, Setting};
 use crate::results::Results;
+use crate::stats::median;
 
 /// How far it is.
 #[derive(Debug, PartialEq)]
@@ -103,12 +104,16 @@ impl Search {
 }
 
 /// The best fixed setting that compresses, and its rate of transactions in terms of none's; none where one of them was
-/// not measured.
+/// not measured. Of the search's own rounds, which have all of them and come first: scoring must not move it.
 fn best(results: &Results, cell: impl Fn(Setting) -> Cell) -> Option<(f64, Setting)> {
-    let none = cell(Setting::None);
+    let values = FIXED.map(|setting| results.values(&cell(setting), Metric::TransactionsPerS));
+    let rounds = values.iter().map(|values| values.len()).min().filter(|rounds| *rounds > 0)?;
+    let nones = results.values(&cell(Setting::None), Metric::TransactionsPerS);
     let mut best: Option<(f64, Setting)> = None;
-    for setting in FIXED.into_iter().filter(|setting| *setting != Setting::None) {
-        let gain = results.ratio(&cell(setting), &none, Metric::TransactionsPerS)?.value;
+    for (setting, values) in FIXED.into_iter().zip(values).filter(|(setting, _)| *setting != Setting::None) {
+        let ratios: Vec<f64> =
+            values.iter().zip(nones).take(rounds).map(|(value, none)| value / none.max(1e-9)).collect();
+        let gain = median(&ratios)?;
         if best.is_none_or(|(most, _)| gain > most) {
             best = Some((gain, setting));
         }
@@ -203,6 +208,30 @@ mod tests {
         let rate = rate_of(&link_of(&link).unwrap());
         assert!((19.3e6..20.7e6).contains(&rate), "{link}");
         assert!(links.len() < 12, "{links:?}");
+    }
+
+    #[test]
+    fn scoring_what_was_found_does_not_move_it() {
+        let mut links = vec!["10mbit".to_owned(), "unlimited".to_owned()];
+        let found = search(&mut links, speed);
+        let Found::At { link, .. } = &found else { panic!() };
+        let mut records = records(&links, speed);
+        let again: Vec<_> = records
+            .samples
+            .iter()
+            .filter(|sample| &sample.cell.link == link)
+            .filter(|sample| matches!(sample.cell.setting, Setting::None | Setting::Zstd(1)))
+            .flat_map(|sample| {
+                (1..5).map(|repetition| crate::record::Sample { repetition, ..sample.clone() })
+            })
+            .collect();
+        for mut sample in again {
+            if sample.cell.setting == Setting::Zstd(1) {
+                sample.metrics.insert(Metric::TransactionsPerS, 99.0);
+            }
+            records.samples.push(sample);
+        }
+        assert_eq!(Search::of(&Results::of(&records), "scan", 1), Some(Search::Over(found)));
     }
 
     #[test]
