@@ -183,7 +183,10 @@ fn line(results: &Results, workload: &str, threads: u32) -> Option<String> {
         setting,
     };
     let (none, fixed, latency) = (cell(Setting::None), cell(setting), cell(Setting::Latency));
-    let ties = format!("{who}: none and {setting} tie over {link}");
+    let tie = results.ratio(&fixed, &none, Metric::TransactionsPerS)?.value;
+    let ties = format!(
+        "{who}: none and {setting} tie over {link} ({setting} makes {tie:.2} times none's transactions)"
+    );
     let ratio = |base: &Cell| results.ratio(&latency, base, Metric::TransactionsPerS);
     let Some((to_none, to_fixed)) = ratio(&none).zip(ratio(&fixed)) else {
         return Some(format!("{ties}; the latency policy was not measured there."));
