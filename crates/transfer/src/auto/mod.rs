@@ -299,7 +299,7 @@ const TRIAL_SHARE: f64 = 0.01;
 const TRIAL_CREDIT_MAX_S: f64 = 0.1;
 /// Pages differ from table to table: about eight chunks are remembered.
 const CHUNK_WEIGHT: f64 = 0.12;
-/// A sample is a tenth of a chunk.
+/// A sample is a twelfth of a chunk.
 const SAMPLE_WEIGHT: f64 = 0.04;
 /// Shares that one chunk in fifty would not show are no mix.
 const LEAST_SHARE: f64 = 0.02;
