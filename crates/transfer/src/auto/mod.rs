@@ -9,7 +9,7 @@
 //! Nothing is assumed of the order of levels. Where one candidate is too slow and another too long, a mix of both is
 //! better than either, so the best mix of two is looked for.
 //!
-//! Invariants: no clock (time is an argument), no randomness, bounded memory; trials take at most about 2 % of the workers'
+//! Invariants: no clock (time is an argument), no randomness, bounded memory; trials take at most about 1 % of the workers'
 //! time.
 //!
 //! Not here: threads, chunks, the trials themselves (`pack`). See `docs/adr/0026-a-transfer-is-three-stages.md`.
