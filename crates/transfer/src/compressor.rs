@@ -162,7 +162,7 @@ fn set_level(context: &mut CCtx<'static>, level: i32) -> Result<(), Fault> {
 
 /// A frame that saves less than a 64th is stored: it would cost the receiver more than it saves.
 const LEAST_GAIN: usize = 64;
-/// Where a sample is taken from, and how much there: together 5 % of a chunk of 1.25 MiB.
+/// Where a sample is taken from, and how much there: together 4 % of a chunk of 1.5 MiB.
 const SAMPLE_PARTS: usize = 16;
 const SAMPLE_PART_LEN: usize = 4096;
 /// Shows entropy (digits) as well as repetition, and is fast.

@@ -18,13 +18,13 @@ pub const fn permitted_len(threads: NonZeroUsize) -> u64 {
 /// Length of the chunks that a setting gets, bytes.
 ///
 /// A level's window is never longer than this, so a longer chunk would gain little. At fast levels the way through memory is
-/// felt: a chunk that stays in a core's own cache (1 to 2 MiB) is read in two thirds of the time. Just long enough to
-/// pack as much as `pzstd -1` with its 2 MiB, which carries less in its frames (`scripts/bench-pack`).
+/// felt, and short chunks stay in caches: they are just long enough to pack as much as `pzstd -1` does with 2 MiB, which
+/// carries less beside its frames (`scripts/bench-pack`).
 pub const fn chunk_len(setting: Option<Setting>) -> usize {
     match setting {
         Some(Setting::Level(9..)) => 8 << 20,
         Some(Setting::Level(3..)) => 2 << 20,
-        _ => 1280 << 10,
+        _ => 1536 << 10,
     }
 }
 

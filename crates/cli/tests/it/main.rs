@@ -14,6 +14,7 @@ mod demo;
 mod dependencies;
 mod faults;
 mod log_flood;
+mod one_liners;
 mod pack;
 mod pair;
 mod policy;

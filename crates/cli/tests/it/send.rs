@@ -176,7 +176,7 @@ fn an_end_that_is_killed_fails_the_other_in_time() {
 fn a_source_that_writes_nothing_is_ended_when_the_other_end_fails() {
     let lab = Lab::new();
     let (child, to, words) = lab.receive(&KEY, "exit 3");
-    let sent = lab.send(&to, &KEY, "cat rows; echo $$ > pid; exec sleep 1000");
+    let sent = lab.send(&to, &KEY, "echo $$ > pid; cat rows; exec sleep 1000");
     assert_eq!((sent.status.code(), ended(child, words).0), (Some(1), Some(1)), "{}", told(&sent));
     let pid = std::fs::read_to_string(lab.path("pid")).unwrap();
     assert!(!Path::new("/proc").join(pid.trim()).exists());

@@ -9,7 +9,7 @@
 //! Nothing is assumed of the order of levels. Where one candidate is too slow and another too long, a mix of both is
 //! better than either, so the best mix of two is looked for.
 //!
-//! Invariants: no clock (time is an argument), no randomness, bounded memory; trials take at most about 2 % of the workers'
+//! Invariants: no clock (time is an argument), no randomness, bounded memory; trials take at most about 1 % of the workers'
 //! time.
 //!
 //! Not here: threads, chunks, the trials themselves (`pack`). See `docs/adr/0026-a-transfer-is-three-stages.md`.
@@ -299,7 +299,7 @@ const TRIAL_SHARE: f64 = 0.01;
 const TRIAL_CREDIT_MAX_S: f64 = 0.1;
 /// Pages differ from table to table: about eight chunks are remembered.
 const CHUNK_WEIGHT: f64 = 0.12;
-/// A sample is a tenth of a chunk.
+/// A sample is a twelfth of a chunk.
 const SAMPLE_WEIGHT: f64 = 0.04;
 /// Shares that one chunk in fifty would not show are no mix.
 const LEAST_SHARE: f64 = 0.02;

@@ -170,7 +170,7 @@ fn it_is_within_3_per_cent_of_the_best_fixed_setting_on_every_link_and_kind_of_p
                 for share in [0.0, 0.5, 1.0] {
                     let buffer = share * (output(0.0) * 0.05).min(4e6);
                     // 556 MB, or on fast lines as much as takes a second.
-                    let chunks = if output(0.0) > 200e6 && input > 1e9 { 1900 } else { 424 };
+                    let chunks = if output(0.0) > 200e6 && input > 1e9 { 1600 } else { 353 };
                     let world = World { pages, input, output, buffer, chunks };
                     let (ratio, used) = against_best(&world);
                     let link = output(0.0) / MBIT;
