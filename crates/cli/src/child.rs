@@ -24,6 +24,8 @@ struct Running {
     child: Child,
     name: String,
     has_group: bool,
+    /// It has got all that there is: from here on its end is no surprise.
+    has_all: bool,
 }
 
 impl Running {
@@ -140,6 +142,19 @@ impl Sink {
         Ok(Self::Child(Some(input), SinkChild(running)))
     }
 
+    /// Tells, whenever it is asked, whether the command has ended before its input did: nothing may be written for long.
+    pub(crate) fn watch(&self) -> impl Fn() -> Option<String> + Send + 'static {
+        let child = match self {
+            Self::Standard(_) => None,
+            Self::Child(_, child) => Some(Arc::clone(&child.0)),
+        };
+        move || {
+            let mut running = lock(child.as_ref()?);
+            let status = if running.has_all { None } else { running.child.try_wait().ok()? }?;
+            Some(format!("'{}' ended before its input did: {status}", running.name))
+        }
+    }
+
     /// Closes the command's input and waits for it; or kills it, if what it got isn't whole.
     pub(crate) fn end(&mut self, is_whole: bool) -> io::Result<()> {
         match self {
@@ -149,6 +164,7 @@ impl Sink {
                     // Before its input ends: it must not take the end for a good one.
                     lock(&child.0).kill();
                 }
+                lock(&child.0).has_all = true;
                 drop(input.take());
                 end(&child.0)
             }
@@ -183,7 +199,7 @@ fn start(
         command.process_group(0);
     }
     let child = pipe(command.args(args)).spawn().with_context(|| format!("cannot start '{program}'"))?;
-    let running = Arc::new(Mutex::new(Running { child, name: program.clone(), has_group }));
+    let running = Arc::new(Mutex::new(Running { child, name: program.clone(), has_group, has_all: false }));
     let known = Arc::downgrade(&running);
     signals
         .at_first(move |ending| {

@@ -73,7 +73,7 @@ pub(crate) fn receive(args: &ReceiveArgs) -> anyhow::Result<()> {
     let mut sink = Sink::start(&args.command)?;
     let unpack_options = UnpackOptions::new(threads);
     let summary = told(name, &args.report, Sized::Plain(None), |meter| {
-        receiver.run(|stream| {
+        receiver.run(sink.watch(), |stream| {
             let unpacked = transfer::unpack(stream, &mut sink, &unpack_options, meter);
             // Only then the sender is told.
             let ended = sink.end(unpacked.is_ok()).map_err(Fault::Write);

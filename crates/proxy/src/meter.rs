@@ -4,7 +4,8 @@
 //! session (plain integers) --publish, when it waits--> Meter (relaxed stores, one writer) <--read-- anybody
 //! ```
 //! Invariants: only the session's own worker stores, and it neither locks nor reads-and-writes on the way of a byte; a
-//! reader sees each number whole, and numbers of the same moment only when the session rests.
+//! reader sees each number whole, and numbers of the same moment only when the session rests (while nothing of a reply
+//! has come, those of its request are missing).
 //! Not here: sums (`registry`), what is done with the numbers (crate `admin`).
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -157,24 +158,29 @@ pub struct Connection {
     pub decisions: [Option<Decision>; 2],
 }
 
+/// What a session has last shown of its commands. It is kept beside the session: to show something is only to store, and
+/// a load from the meter, which no other part of the session touches, would wait for memory.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
+    /// The number of the command that runs, 0 for none.
+    number: u64,
+    commands: u64,
+}
+
 /// The counters of one session.
 pub(crate) struct Meter {
     pub(crate) id: u64,
     listener: Address,
     begun: SystemTime,
     begun_at: Instant,
-    /// By `ticked_ms`.
-    begun_ms: u64,
     logged_in: Mutex<Option<LoggedIn>>,
     traffic: [[AtomicU64; Traffic::FIELDS]; 2],
     legs: [[AtomicU64; 4]; 2],
     command: AtomicU8,
     state: AtomicU8,
     text: Mutex<Option<Zeroizing<String>>>,
-    /// The number of that command, 0 for none.
-    command_number: AtomicU64,
     commands: AtomicU64,
-    /// Milliseconds behind `begun_at`.
+    /// By `ticked_ms`.
     command_since_ms: AtomicU64,
     decisions: Mutex<[Option<Decision>; 2]>,
     /// Ends the session.
@@ -188,16 +194,14 @@ impl Meter {
             listener,
             begun: SystemTime::now(),
             begun_at: Instant::now(),
-            begun_ms: ticked_ms(),
             logged_in: Mutex::default(),
             traffic: Default::default(),
             legs: Default::default(),
             command: AtomicU8::new(NO_COMMAND),
             state: AtomicU8::new(State::Rests as u8),
             text: Mutex::default(),
-            command_number: AtomicU64::new(0),
             commands: AtomicU64::new(0),
-            command_since_ms: AtomicU64::new(0),
+            command_since_ms: AtomicU64::new(ticked_ms()),
             decisions: Mutex::default(),
             kill: Kill::default(),
         }
@@ -206,7 +210,7 @@ impl Meter {
     /// The server said OK.
     pub(crate) fn log_in(&self, facts: LoggedIn) {
         *held(&self.logged_in) = Some(facts);
-        self.command_since_ms.store(self.age_ms(), Ordering::Relaxed);
+        self.command_since_ms.store(ticked_ms(), Ordering::Relaxed);
     }
 
     pub(crate) fn use_database(&self, name: String) {
@@ -233,20 +237,21 @@ impl Meter {
     }
 
     /// Which command's reply is due, its number (0 for none) and how many commands there were, and what it waits for.
-    pub(crate) fn publish_command(&self, command: Option<u8>, [number, commands]: [u64; 2], state: State) {
-        let byte = command.unwrap_or(NO_COMMAND);
+    pub(crate) fn publish_command(
+        &self,
+        shown: &mut Shown,
+        command: Option<u8>,
+        [number, commands]: [u64; 2],
+        state: State,
+    ) {
         self.state.store(state as u8, Ordering::Relaxed);
-        let is_same = self.command_number.load(Ordering::Relaxed) == number;
-        let had = self.commands.load(Ordering::Relaxed);
         // A rest is another one when there was a command in between; a command stays when others queue behind it.
-        let goes_on = is_same && (number > 0 || had == commands);
-        if had != commands {
-            self.commands.store(commands, Ordering::Relaxed);
-        }
+        let goes_on = shown.number == number && (number > 0 || shown.commands == commands);
+        *shown = Shown { number, commands };
+        self.commands.store(commands, Ordering::Relaxed);
         if !goes_on {
-            self.command.store(byte, Ordering::Relaxed);
-            self.command_number.store(number, Ordering::Relaxed);
-            self.command_since_ms.store(self.age_ms(), Ordering::Relaxed);
+            self.command.store(command.unwrap_or(NO_COMMAND), Ordering::Relaxed);
+            self.command_since_ms.store(ticked_ms(), Ordering::Relaxed);
         }
     }
 
@@ -285,7 +290,7 @@ impl Meter {
         let age = self.begun_at.elapsed();
         let command = self.command.load(Ordering::Relaxed);
         let state = usize::from(self.state.load(Ordering::Relaxed));
-        let since = Duration::from_millis(self.command_since_ms.load(Ordering::Relaxed));
+        let since_ms = self.command_since_ms.load(Ordering::Relaxed);
         Connection {
             id: self.id,
             listener: self.listener.clone(),
@@ -296,17 +301,12 @@ impl Meter {
             is_killed: self.kill.is_said(),
             waits_for: State::ALL.get(state).copied().unwrap_or(State::Rests),
             text: held(&self.text).as_ref().map(|text| text.to_string()),
-            command_age: age.saturating_sub(since),
+            command_age: Duration::from_millis(ticked_ms().saturating_sub(since_ms)),
             commands: self.commands.load(Ordering::Relaxed),
             traffic: self.traffic(),
             legs: self.legs(),
             decisions: *held(&self.decisions),
         }
-    }
-
-    /// By the kernel's last tick, some milliseconds ago: seconds are shown of it, and it is asked twice for each command.
-    fn age_ms(&self) -> u64 {
-        ticked_ms().saturating_sub(self.begun_ms)
     }
 }
 
@@ -335,7 +335,8 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A fifth of the cost of `Instant`.
+/// By the kernel's last tick, some milliseconds ago: seconds are shown of it, and it is asked twice for each command. It
+/// costs a fifth of `Instant`.
 fn ticked_ms() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicCoarse);
     let ms = now.tv_sec * 1_000 + now.tv_nsec / 1_000_000;

@@ -108,12 +108,7 @@ fn our_own_commands_speak_tls_with_an_admin_port_and_check_whom_they_speak_with(
         ];
         args.extend(tls);
         let process = ProxyProcess::start(&args.iter().map(String::as_str).collect::<Vec<_>>(), 1);
-        // The port is opened behind the line that says that the proxy listens.
-        let begun = Instant::now();
-        while std::net::TcpStream::connect(admin).is_err() {
-            assert!(begun.elapsed() < Duration::from_secs(20), "{}", process.log());
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        process.await_admin(admin);
         process
     };
     let _first = begin(&with_tls, Some(format!("--admin-tls-self-signed={}", folder.path().display())));

@@ -82,6 +82,20 @@ impl ProxyProcess {
         (self.child.wait().unwrap(), self.log.lock().unwrap().clone())
     }
 
+    /// Waits until its admin port is open, which it is behind the line that says where the proxy listens.
+    pub(crate) fn await_admin(&self, admin: &str) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let is_open = || match admin.parse().unwrap() {
+            Address::Tcp { host, port } => std::net::TcpStream::connect((host, port)).is_ok(),
+            Address::Unix(path) => std::os::unix::net::UnixStream::connect(path).is_ok(),
+            Address::Pair(_) => unreachable!("{admin}"),
+        };
+        while !is_open() {
+            assert!(Instant::now() < deadline, "{admin} is not open: {}", self.log.lock().unwrap());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Waits until the log holds `text`.
     pub(crate) fn await_log(&self, text: &str) {
         let deadline = Instant::now() + Duration::from_secs(20);

@@ -175,9 +175,12 @@ fn an_end_that_is_killed_fails_the_other_in_time() {
 #[test]
 fn a_source_that_writes_nothing_is_ended_when_the_other_end_fails() {
     let lab = Lab::new();
-    let (child, to, words) = lab.receive(&KEY, "exit 3");
+    // What it leaves behind goes on reading, so that no write can fail.
+    let (child, to, words) = lab.receive(&KEY, "head -c 1 >/dev/null; cat <&0 >/dev/null & exit 3");
     let sent = lab.send(&to, &KEY, "echo $$ > pid; cat rows; exec sleep 1000");
-    assert_eq!((sent.status.code(), ended(child, words).0), (Some(1), Some(1)), "{}", told(&sent));
+    let (code, words) = ended(child, words);
+    assert_eq!((sent.status.code(), code), (Some(1), Some(1)), "{}", told(&sent));
+    assert!(words.contains("'sh' ended before its input did: exit status: 3"), "{words}");
     let pid = std::fs::read_to_string(lab.path("pid")).unwrap();
     assert!(!Path::new("/proc").join(pid.trim()).exists());
 }

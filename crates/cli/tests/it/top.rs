@@ -113,6 +113,7 @@ fn a_proxy_is_watched_a_connection_killed_and_the_terminal_given_back() {
     let to_server = server.address().to_string();
     let args = ["--listen=127.0.0.1:0", &format!("--server={to_server}"), &format!("--admin-listen={admin}")];
     let mut proxy = ProxyProcess::start(&args, 1);
+    proxy.await_admin(&admin);
     let client = sleeping(server, &proxy);
 
     let mut terminal = Terminal::open(&admin, 80, 24);

@@ -38,7 +38,7 @@ use wire::{Capabilities, Direction, Side};
 
 use crate::connect::{Attribute, Authenticated, FramedLeg};
 use crate::leg::Leg;
-use crate::meter::{Decision, LegLens, Meter, State};
+use crate::meter::{Decision, Meter, Shown, State};
 use crate::pair::PairStream;
 use crate::route::Route;
 use crate::worker::Worker;
@@ -54,6 +54,7 @@ pub(crate) struct Relay<'a> {
     route: &'a Route,
     worker: &'a Worker,
     meter: &'a Meter,
+    shown: Shown,
     /// As the meter has them.
     decisions: [Option<Decision>; 2],
     agreed: Capabilities,
@@ -166,6 +167,7 @@ impl<'a> Relay<'a> {
             route,
             worker,
             meter,
+            shown: Shown::default(),
             decisions: [None; 2],
             agreed,
             nonce,
@@ -217,9 +219,14 @@ impl<'a> Relay<'a> {
 
     /// Polls, and shows what came of it while the session waits.
     fn poll_and_publish(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, SessionError>> {
-        let polled = self.poll(cx);
-        self.publish([self.client.lens(), self.server.lens()]);
+        let polled = self.poll_and_learn(cx);
+        self.publish();
         self.watch();
+        polled
+    }
+
+    fn poll_and_learn(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, SessionError>> {
+        let polled = self.poll(cx);
         self.follow_pacing();
         polled
     }
@@ -243,16 +250,12 @@ impl<'a> Relay<'a> {
         to_client.sample = sample;
     }
 
-    fn publish(&mut self, legs: [LegLens; 2]) {
-        self.meter.publish(&self.traffic(), &legs);
-        let of_pair = |leg: &Leg| leg.as_pair().and_then(PairStream::decision);
-        let decisions = [
-            self.to_server.decision().or_else(|| of_pair(&self.server)),
-            self.to_client.decision().or_else(|| of_pair(&self.client)),
-        ];
-        if decisions != self.decisions {
-            self.decisions = decisions;
-            self.meter.publish_decisions(decisions);
+    /// Shows what came of a poll. What a small request carried shows with its reply: an exchange of two packets is
+    /// published once.
+    fn publish(&mut self) {
+        let state = self.state();
+        if state != State::AwaitsServer {
+            self.publish_lens();
         }
         let conversation = &mut self.conversation;
         if let Some(database) = conversation.take_database() {
@@ -263,7 +266,20 @@ impl<'a> Relay<'a> {
         }
         let command = conversation.oldest().map(|(byte, _)| byte);
         let numbers = [conversation.oldest_number().unwrap_or_default(), conversation.commands_begun()];
-        self.meter.publish_command(command, numbers, self.state());
+        self.meter.publish_command(&mut self.shown, command, numbers, state);
+    }
+
+    fn publish_lens(&mut self) {
+        self.meter.publish(&self.traffic(), &[self.client.lens(), self.server.lens()]);
+        let of_pair = |leg: &Leg| leg.as_pair().and_then(PairStream::decision);
+        let decisions = [
+            self.to_server.decision().or_else(|| of_pair(&self.server)),
+            self.to_client.decision().or_else(|| of_pair(&self.client)),
+        ];
+        if decisions != self.decisions {
+            self.decisions = decisions;
+            self.meter.publish_decisions(decisions);
+        }
     }
 
     /// What the oldest command waits for.

@@ -73,8 +73,11 @@ impl Receiver {
     }
 
     /// Gives one sender's stream to `unpack`, and tells the sender how that ended.
+    ///
+    /// `hindrance` is asked again and again: once it tells why nothing more can be taken, reading fails with that.
     pub fn run(
         self,
+        hindrance: impl Fn() -> Option<String> + Send + 'static,
         unpack: impl FnOnce(Box<dyn io::Read + Send>) -> Result<Summary, Fault>,
     ) -> Result<Summary, Fault> {
         let reorder = Arc::new(Reorder::new(self.options.window_len));
@@ -96,7 +99,7 @@ impl Receiver {
             .name("network".to_owned())
             .spawn(move || {
                 let _closing = closing;
-                runtime.block_on(session.run(listener))
+                runtime.block_on(session.run(listener, hindrance))
             })
             .map_err(Fault::Thread)?;
         let unpacked = unpack(Box::new(Stream::new(reorder)));
@@ -127,7 +130,11 @@ struct Session {
 }
 
 impl Session {
-    async fn run(self: Arc<Self>, listener: TcpListener) -> io::Result<()> {
+    async fn run(
+        self: Arc<Self>,
+        listener: TcpListener,
+        hindrance: impl Fn() -> Option<String>,
+    ) -> io::Result<()> {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let mut tasks = JoinSet::new();
         let mut looks = interval(LOOK);
@@ -161,6 +168,9 @@ impl Session {
                     return Ok(());
                 }
                 continue;
+            }
+            if let Some(words) = hindrance() {
+                self.reorder.fail(&words);
             }
             let (since, permitted, what) = match alive {
                 Some(alive) => (alive, patience.reconnect, "the sender is gone: no connection"),

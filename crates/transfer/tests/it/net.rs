@@ -50,8 +50,10 @@ fn receiving_with(
     let address = receiver.address().unwrap().to_string();
     let thread = std::thread::spawn(move || {
         let mut out = Limited(Vec::new(), fail_after);
-        let done = receiver
-            .run(|stream| unpack(stream, &mut out, &UnpackOptions::new(threads(2)), &Meter::default()));
+        let done = receiver.run(
+            || None,
+            |stream| unpack(stream, &mut out, &UnpackOptions::new(threads(2)), &Meter::default()),
+        );
         (out.0, done)
     });
     (address, thread)
@@ -224,7 +226,9 @@ fn a_sender_that_never_comes_fails_the_receiver_in_time() {
     let patience = Patience { start: Duration::from_millis(600), ..patience() };
     let options = ReceiveOptions { security: key("a"), patience, window_len: 1 << 20 };
     let receiver = Receiver::bind("127.0.0.1:0", options).unwrap();
-    let done =
-        receiver.run(|stream| unpack(stream, Vec::new(), &UnpackOptions::new(threads(1)), &Meter::default()));
+    let done = receiver.run(
+        || None,
+        |stream| unpack(stream, Vec::new(), &UnpackOptions::new(threads(1)), &Meter::default()),
+    );
     assert!(matches!(done, Err(Fault::Read(_))));
 }
