@@ -176,7 +176,8 @@ fn an_end_that_is_killed_fails_the_other_in_time() {
 fn a_source_that_writes_nothing_is_ended_when_the_other_end_fails() {
     let lab = Lab::new();
     // What it leaves behind goes on reading, so that no write can fail.
-    let (child, to, words) = lab.receive(&KEY, "head -c 1 >/dev/null; cat <&0 >/dev/null & exit 3");
+    let (child, to, words) =
+        lab.receive(&KEY, "exec 3<&0; head -c 1 >/dev/null; cat <&3 >/dev/null & exit 3");
     let sent = lab.send(&to, &KEY, "echo $$ > pid; cat rows; exec sleep 1000");
     let (code, words) = ended(child, words);
     assert_eq!((sent.status.code(), code), (Some(1), Some(1)), "{}", told(&sent));
