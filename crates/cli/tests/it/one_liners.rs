@@ -147,7 +147,7 @@ const CHECKSUM: &str = "checksum table shop.orders";
 fn a_physical_backup_reaches_another_host_by_the_pages_commands() {
     let Some(lab) = Lab::new() else { return };
     let there = lab.path("there");
-    let known = [("/var/lib/mysql.new", there.to_str().unwrap()), ("=/tmp", "=.")];
+    let known = [("=/tmp", "=."), ("/var/lib/mysql.new", there.to_str().unwrap())];
     lab.run(&block("A physical backup to another host"), &known);
     lab.assert_is_a_copy("there");
 }
