@@ -58,6 +58,8 @@ fn proxy(server: &RealServer, admin: &Path) -> ProxyProcess {
         "--listen=127.0.0.1:0".to_owned(),
         format!("--server={}", server.address()),
         format!("--admin-listen=unix:{}", admin.display()),
+        // By itself it would not ask for it on a link as fast as this one.
+        "--compression-algorithms=zstd".to_owned(),
     ];
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let process = ProxyProcess::start(&args, 1);
