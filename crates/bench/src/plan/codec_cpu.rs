@@ -8,8 +8,7 @@
 //! Invariants: differences are of the same round, in which all cells alternate.
 
 use super::work::Work;
-use super::{Finding, Plan, PublishedFigure, Scale, Step, World};
-use crate::published::Published;
+use super::{Plan, Scale, Step, World};
 use crate::record::{Cell, Metric, Path, Setting};
 use crate::results::Results;
 use crate::stats::median;
@@ -81,14 +80,6 @@ impl Plan for CodecCpu {
             }
         }
         Ok(steps)
-    }
-
-    fn published(&self, _: &Published) -> Vec<PublishedFigure> {
-        Vec::new()
-    }
-
-    fn findings(&self, _: &Results, _: &Published) -> Vec<Finding> {
-        Vec::new()
     }
 
     fn summary(&self, results: &Results) -> Vec<String> {

@@ -15,9 +15,8 @@ use lab::link::Link;
 
 use self::search::{Found, Search};
 use super::work::Work;
-use super::{Batch, Finding, Plan, PublishedFigure, Scale, Step, World};
+use super::{Batch, Plan, Scale, Step, World};
 use crate::job::Statement;
-use crate::published::Published;
 use crate::record::{Cell, Metric, Path, Setting};
 use crate::results::Results;
 use crate::table::Kind;
@@ -112,14 +111,6 @@ impl Plan for Crossing {
         });
         let repetitions = world.repetitions..world.repetitions * (1 + SCORE_ROUNDS);
         Batch { steps: scored.flatten().collect(), repetitions }
-    }
-
-    fn published(&self, _: &Published) -> Vec<PublishedFigure> {
-        Vec::new()
-    }
-
-    fn findings(&self, _: &Results, _: &Published) -> Vec<Finding> {
-        Vec::new()
     }
 
     fn summary(&self, results: &Results) -> Vec<String> {

@@ -5,9 +5,8 @@
 
 use std::time::Duration;
 
-use super::{Finding, Plan, PublishedFigure, Scale, Step, World};
+use super::{Plan, Scale, Step, World};
 use crate::job::{Job, ScanJob, Statement, Statements};
-use crate::published::Published;
 use crate::record::{Cell, Metric, Path, Setting};
 use crate::results::Results;
 use crate::table::{Kind, Table};
@@ -101,14 +100,6 @@ impl Plan for Growth {
             }
         }
         Ok(steps)
-    }
-
-    fn published(&self, _: &Published) -> Vec<PublishedFigure> {
-        Vec::new()
-    }
-
-    fn findings(&self, _: &Results, _: &Published) -> Vec<Finding> {
-        Vec::new()
     }
 
     fn summary(&self, results: &Results) -> Vec<String> {

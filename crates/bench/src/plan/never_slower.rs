@@ -11,8 +11,7 @@ pub(super) use self::verdict::FIXED;
 
 use self::verdict::Verdict;
 use super::work::Work;
-use super::{Finding, Plan, PublishedFigure, Scale, Step, World};
-use crate::published::Published;
+use super::{Plan, Scale, Step, World};
 use crate::record::{Metric, Path, Setting};
 use crate::results::Results;
 
@@ -105,14 +104,6 @@ impl Plan for NeverSlower {
             }
         }
         Ok(steps)
-    }
-
-    fn published(&self, _: &Published) -> Vec<PublishedFigure> {
-        Vec::new()
-    }
-
-    fn findings(&self, _: &Results, _: &Published) -> Vec<Finding> {
-        Vec::new()
     }
 
     fn has_heat_maps(&self) -> bool {

@@ -7,11 +7,9 @@ use std::time::Duration;
 
 use lab::real::Install;
 
-use super::{Finding, Plan, PublishedFigure, Scale, Step, World};
+use super::{Plan, Scale, Step, World};
 use crate::job::{Connect, Job, ScanJob, Script, Sysbench};
-use crate::published::Published;
 use crate::record::{Cell, Metric, Path, Setting};
-use crate::results::Results;
 use crate::table::{Kind, Table};
 
 /// Relays.
@@ -101,14 +99,6 @@ impl Plan for Peers {
             }
         }
         Ok(steps)
-    }
-
-    fn published(&self, _: &Published) -> Vec<PublishedFigure> {
-        Vec::new()
-    }
-
-    fn findings(&self, _: &Results, _: &Published) -> Vec<Finding> {
-        Vec::new()
     }
 }
 
