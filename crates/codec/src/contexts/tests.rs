@@ -135,3 +135,40 @@ fn one_context_serves_many_levels_in_turn() {
         }
     }
 }
+
+#[test]
+fn zstd_1_makes_digits_smaller_than_the_library_does_in_the_frames_of_a_server() {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut digit = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        b'0' + u8::try_from((state >> 32) % 10).unwrap()
+    };
+    // As packets of sysbench's rows: a header, the id, and 15 groups of 11 digits.
+    let mut rows = Vec::new();
+    for id in 1000_u32..7000 {
+        rows.extend([188, 0, 0, (id % 256) as u8, 4]);
+        rows.extend(id.to_string().into_bytes());
+        for (len, groups) in [(119, 10), (59, 5)] {
+            rows.push(len);
+            for group in 0..groups {
+                rows.extend((group > 0).then_some(b'-'));
+                rows.extend((0..11).map(|_| digit()));
+            }
+        }
+    }
+    // A server fills frames of 16 KiB; each has a header of 7 bytes.
+    let of_a_server: usize = rows
+        .chunks(16 << 10)
+        .map(|frame| {
+            let mut room = vec![0; frame.len()];
+            7 + zstd_safe::compress(&mut room[..], frame, 1).unwrap()
+        })
+        .sum();
+    for frame_len in [16 << 10, 64 << 10, 128 << 10] {
+        let own: usize =
+            rows.chunks(frame_len).map(|frame| 7 + pack(Algorithm::Zstd, 1, frame).unwrap().len()).sum();
+        assert!(own < of_a_server, "{frame_len}: {own} {of_a_server}");
+    }
+}
