@@ -6,7 +6,7 @@
 //!  packed    |▒▒▒▒▒▒▒▒▒▒|░░░░░░|                 S/rB                   if S/C < Q/B: the link is busy meanwhile
 //!            [ S/C ]                             S/C + S/rB + S/D       if nothing follows, and somebody waits
 //! ```
-//! `Q` bytes not yet on their way, `S` the frame's plain length, `B` the rate at which the destination takes bytes
+//! `Q` bytes that wait, in the socket or in the network, `S` the frame's plain length, `B` the rate at which the destination takes bytes
 //! (`drain`), `C` and `r` how fast and how well a level packs (`candidate`), `D` the receiver's unpacking. As long as the
 //! link has something to send, packing takes none of its time; when it hasn't, the frame goes stored and the link is busy
 //! again. So where link and CPU cross some frames are packed and others are not, which no fixed setting does.
@@ -54,7 +54,7 @@ pub struct Pace {
     drain: Drain,
     link_bytes_per_s: Option<f64>,
     now: Duration,
-    unsent_len: u64,
+    looked: Look,
     /// Frames since one went stored because the link had nothing to do.
     hidden: u32,
     /// The frame before was not the last of its kind.
@@ -65,7 +65,6 @@ pub struct Pace {
     is_alone: bool,
     /// The frame before, if it was alone.
     turn: Option<Turn>,
-    round_trip_s: f64,
     /// Bytes that were handed over.
     sent_len: u64,
 }
@@ -85,6 +84,28 @@ pub struct Look {
     pub window_len: u64,
     /// The shortest round trip that was seen; zero where it is not known.
     pub round_trip: Duration,
+}
+
+impl Look {
+    /// Before the first.
+    const NOTHING: Self = Self {
+        now: Duration::ZERO,
+        queued_len: 0,
+        unsent_len: 0,
+        reader_waits: false,
+        window_len: 0,
+        round_trip: Duration::ZERO,
+    };
+
+    /// How long the link is busy with what was sent before, at this rate: with what is unsent, and with what waits in the
+    /// network, which is what is on its way beyond what a link without a queue holds.
+    fn busy_s(&self, bytes_per_s: f64) -> f64 {
+        let on_its_way_len = self.queued_len.saturating_sub(self.unsent_len) as f64;
+        let held_len = bytes_per_s * self.round_trip.as_secs_f64() + ACKNOWLEDGED_LATE_LEN;
+        // Where no round trip was seen nothing is known of the network.
+        let waits_len = if self.round_trip.is_zero() { 0.0 } else { (on_its_way_len - held_len).max(0.0) };
+        (self.unsent_len as f64 + waits_len) / bytes_per_s
+    }
 }
 
 /// How much may be on its way to the socket.
@@ -167,14 +188,13 @@ impl Pace {
             drain: Drain::default(),
             link_bytes_per_s: None,
             now: Duration::ZERO,
-            unsent_len: 0,
+            looked: Look::NOTHING,
             hidden: SHORT_OF_CPU,
             had_more: false,
             reader: Reader::new(),
             last: Last { is_packed: false, len: 0 },
             is_alone: false,
             turn: None,
-            round_trip_s: 0.0,
             sent_len: 0,
         }
     }
@@ -205,8 +225,7 @@ impl Pace {
     /// The socket was looked at; call it before a choice, and again before what it led to is sent.
     pub fn look(&mut self, look: Look) {
         self.now = look.now;
-        self.unsent_len = look.unsent_len;
-        self.round_trip_s = look.round_trip.as_secs_f64();
+        self.looked = look;
         self.reader.look(&look, self.last, self.link_bytes_per_s);
         self.drain.look(look.now, look.queued_len);
         if !self.reader.is_limit() {
@@ -245,7 +264,8 @@ impl Pace {
             return Some(Choice { level: None, reason: Reason::DoesNotShrink });
         };
         let pack_s = self.candidates.iter().find(|candidate| candidate.level() == level)?.pack_s(len);
-        let packs = replies.packs(self.now, len, pack_s + self.unpack_s(len), self.round_trip_s);
+        let packs =
+            replies.packs(self.now, len, pack_s + self.unpack_s(len), self.looked.round_trip.as_secs_f64());
         let reason = if packs { Reason::AnswerIsSooner } else { Reason::AnswerIsNotSooner };
         Some(Choice { level: packs.then_some(level), reason })
     }
@@ -254,7 +274,7 @@ impl Pace {
         let Some(rate) = self.drain.bytes_per_s() else {
             return Choice { level: None, reason: Reason::LinkNotSeen };
         };
-        let frame = Frame { len: number(plain_len), more, queue_s: self.unsent_len as f64 / rate };
+        let frame = Frame { len: number(plain_len), more, queue_s: self.looked.busy_s(rate) };
         if let Some(level) = self.untried(&frame, rate) {
             return Choice { level: Some(level), reason: Reason::TriesLevel };
         }
@@ -438,6 +458,8 @@ const SHORT_OF_CPU: u32 = 128;
 /// A link that took so much without a queue has none.
 const UNKNOWN_LEN: u64 = 1 << 20;
 const FIRST_FRAME_LEN: usize = 32 << 10;
+/// Receivers acknowledge in pieces, up to the kernel's of 64 KiB.
+const ACKNOWLEDGED_LATE_LEN: f64 = 64.0 * 1024.0;
 /// What waits in the socket keeps the link busy for so long, many times what packing a frame takes, and no longer: as
 /// much is sent in the old way after a change.
 const UNSENT_S: f64 = 4e-3;

@@ -48,6 +48,8 @@ struct World {
     codecs: [Codec; 3],
     /// Wire bytes per second, from each of these times on.
     link: &'static [(f64, f64)],
+    /// Bytes that may wait in the network, behind which they wait in the socket.
+    network: f64,
     /// Plain bytes per second that the reader reads, besides unpacking.
     reader: f64,
     total: f64,
@@ -57,6 +59,8 @@ const FRAME: f64 = 131_072.0;
 const LOWAT: f64 = 262_144.0;
 /// How fast a stored frame gets through the proxy.
 const COPY: f64 = 3e9;
+/// What is acknowledged at once.
+const ROUND_TRIP: Duration = Duration::from_micros(100);
 const READER_BUFFER: f64 = 2e6;
 
 /// Who decides.
@@ -105,6 +109,11 @@ impl Way<'_> {
         self.sent.iter().rev().take_while(|one| one.arrived > now).map(left).sum()
     }
 
+    /// Those of them that are not on their way.
+    fn unsent(&self, now: f64) -> f64 {
+        (self.queued(now) - self.world.network).max(0.0)
+    }
+
     /// Bytes of the receiver's buffer that hold something, or will.
     fn buffered(&self, at: f64) -> f64 {
         self.sent.iter().rev().take_while(|one| one.read > at).map(|one| one.wire).sum()
@@ -117,19 +126,19 @@ impl Way<'_> {
         Look {
             now: Duration::from_secs_f64(now),
             queued_len,
-            unsent_len: queued_len,
+            unsent_len: self.unsent(now) as u64,
             reader_waits: self.waiting > 0.2,
-            round_trip: Duration::ZERO,
+            round_trip: ROUND_TRIP,
             window_len: (READER_BUFFER - held.map(|one| one.wire).sum::<f64>()).max(0.0) as u64,
         }
     }
 
     /// When the socket takes another frame: while less than LOWAT is unsent.
     fn writable(&mut self, mut now: f64) -> f64 {
-        while self.queued(now) >= LOWAT {
+        while self.unsent(now) >= LOWAT {
             let next = self.sent.iter().rev().take_while(|one| one.arrived > now).last();
             let next = next.map_or(now, |one| one.arrived);
-            let step = ((self.queued(now) - LOWAT) / self.link_rate(next)).max(1e-6);
+            let step = ((self.unsent(now) - LOWAT) / self.link_rate(next)).max(1e-6);
             now += step.min((next - now).max(1e-6));
         }
         while self.sent.front().is_some_and(|one| one.read < now) {
@@ -233,7 +242,7 @@ fn a_transfer_is_never_slower_and_as_fast_as_the_best_fixed_setting() {
             for reader in [1e12, 600e6, 150e6] {
                 let rate = link[0].1.min(reader).min(2e9);
                 // A second of it: a scan, and its beginning counts.
-                let world = World { codecs, link, reader, total: rate.max(20e6) };
+                let world = World { codecs, link, network: 0.0, reader, total: rate.max(20e6) };
                 let none = run(world, Setting::Fixed(None)).time_s;
                 let best = [1, 3, 7].map(|level| run(world, Setting::Fixed(Some(level))).time_s);
                 let best = best.into_iter().fold(none, f64::min);
@@ -271,7 +280,7 @@ fn packed_part(run: &Run, from_s: f64, to_s: f64) -> f64 {
 #[test]
 fn a_link_that_becomes_slow_and_fast_again_is_followed_within_half_a_second() {
     const STEPS: &[(f64, f64)] = &[(0.0, 1e12), (0.3, 12.5e6), (2.3, 1e12)];
-    let world = World { codecs: TEXT, link: STEPS, reader: 1e12, total: 3e9 };
+    let world = World { codecs: TEXT, link: STEPS, network: 0.0, reader: 1e12, total: 3e9 };
     let own = run(world, paced(None));
     assert_eq!(packed_part(&own, 0.0, 0.3), 0.0);
     assert!(packed_part(&own, 0.5, 2.2) > 0.97, "{}", own.reasons());
@@ -279,8 +288,19 @@ fn a_link_that_becomes_slow_and_fast_again_is_followed_within_half_a_second() {
 }
 
 #[test]
+fn bytes_that_wait_in_the_network_keep_the_link_busy_as_those_in_the_socket_do() {
+    for network in [200e3, 500e3, 2e6] {
+        let world = World { codecs: TEXT, link: &[(0.0, 12.5e6)], network, reader: 1e12, total: 100e6 };
+        let best = [1, 3, 7].map(|level| run(world, Setting::Fixed(Some(level))).time_s);
+        let best = best.into_iter().fold(f64::INFINITY, f64::min);
+        let own = run(world, paced(Some(12.5e6)));
+        assert!(own.time_s < best * 1.05, "{network}: {} {best}, {}", own.time_s, own.reasons());
+    }
+}
+
+#[test]
 fn where_link_and_cpu_cross_frames_of_both_forms_are_faster_than_either() {
-    let world = World { codecs: DIGITS, link: &[(0.0, 400e6)], reader: 1e12, total: 400e6 };
+    let world = World { codecs: DIGITS, link: &[(0.0, 400e6)], network: 0.0, reader: 1e12, total: 400e6 };
     let none = run(world, Setting::Fixed(None)).time_s;
     let packed = run(world, Setting::Fixed(Some(1))).time_s;
     assert!((packed / none - 1.0).abs() < 0.15, "no crossing: {none} {packed}");

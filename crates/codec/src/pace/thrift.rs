@@ -26,7 +26,7 @@ use crate::Algorithm;
 pub struct Thrift {
     candidates: Vec<Candidate>,
     drain: Drain,
-    unsent_len: u64,
+    looked: Look,
     begun: Option<Begun>,
 }
 
@@ -57,7 +57,7 @@ impl Thrift {
         Self {
             candidates: Candidate::hardest_too(algorithm, level_max),
             drain: Drain::default(),
-            unsent_len: 0,
+            looked: Look::NOTHING,
             begun: None,
         }
     }
@@ -70,7 +70,7 @@ impl Thrift {
 
     /// The socket was looked at.
     pub fn look(&mut self, look: &Look) {
-        self.unsent_len = look.unsent_len;
+        self.looked = *look;
         self.drain.look(look.now, look.queued_len);
     }
 
@@ -106,7 +106,7 @@ impl Thrift {
     /// The choice, the CPU that it takes and how much of that the link hides.
     fn weigh(&mut self, len: f64, limits: &mut Limits<'_>) -> (Choice, f64, f64) {
         let price_per_s = limits.cpu.price_per_s(limits.now);
-        let hidden_s = self.drain.bytes_per_s().map_or(0.0, |rate| self.unsent_len as f64 / rate);
+        let hidden_s = self.drain.bytes_per_s().map_or(0.0, |rate| self.looked.busy_s(rate));
         let longest_s = limits.added_max.as_secs_f64() + hidden_s;
         let stored = |reason| (Choice { level: None, reason }, 0.0, hidden_s);
         if limits.cpu.percent() == 0 {
