@@ -8,7 +8,7 @@
 //! on a timer.
 //!
 //! Invariants: nothing is read while something waits to be written, so a slow reader holds back its writer;
-//! an idle half-pipe holds no buffer; no more than about a millisecond of codec work between two pauses.
+//! an idle half-pipe holds no buffer; no more than about a millisecond of work between two pauses.
 //! Not here: frames' contents (`unpacker`, `packer`), both directions together (`super`), packets that the proxy
 //! itself reads or makes (`own_packets`), rows of the session's status (`session_status`).
 
@@ -29,7 +29,7 @@ use super::watch::Sampler;
 use crate::buffer::{BUFFER_LEN, Buffer};
 use crate::leg::Leg;
 use crate::meter::Decision;
-use crate::worker::Worker;
+use crate::worker::{Worker, step_aside};
 use crate::{Cause, Phase, SessionError, Traffic};
 
 pub(super) struct HalfPipe {
@@ -133,6 +133,7 @@ impl HalfPipe {
         worker: &Worker,
     ) -> Poll<Result<Rest, SessionError>> {
         self.awaits_source = false;
+        let mut read_len = 0;
         loop {
             ready!(self.poll_deliver(cx, destination, worker))?;
             if let Some(packer) = &mut self.packer
@@ -145,9 +146,9 @@ impl HalfPipe {
             if let Some(paced) = self.packer.as_mut().and_then(|packer| packer.paced.as_mut()) {
                 paced.look(destination);
             }
-            if self.inner.worked_len > WORK_LEN_MAX {
+            if self.inner.worked_len > WORK_LEN_MAX || read_len > READ_LEN_MAX {
                 self.inner.worked_len = 0;
-                cx.waker().wake_by_ref();
+                step_aside(cx);
                 return Poll::Pending;
             }
             match self.scan(conversation, worker).map_err(|cause| self.failed(cause))? {
@@ -177,7 +178,7 @@ impl HalfPipe {
                 return Poll::Pending; // Woken by the other direction, which completes replies.
             }
             match self.poll_read(cx, source, worker) {
-                Poll::Ready(result) => result?,
+                Poll::Ready(result) => read_len += result?,
                 Poll::Pending if self.flush(conversation, worker)? => {}
                 Poll::Pending => {
                     self.awaits_source = true;
@@ -388,16 +389,19 @@ impl HalfPipe {
         true
     }
 
-    /// Reads once; 0 bytes are the source's end.
+    /// Reads once and says how much; 0 bytes are the source's end.
     pub(super) fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
         source: &mut Leg,
         worker: &Worker,
-    ) -> Poll<Result<(), SessionError>> {
+    ) -> Poll<Result<usize, SessionError>> {
         let buffer = self.source_buffer().appending(READ_ROOM_LEN, &worker.spare);
         match ready!(source.poll_read(cx, buffer)) {
-            Ok(0) => self.source_ended = true,
+            Ok(0) => {
+                self.source_ended = true;
+                Poll::Ready(Ok(0))
+            }
             Ok(len) => {
                 self.count_plain(len);
                 if let Some(sample) = &mut self.sample {
@@ -409,14 +413,15 @@ impl HalfPipe {
                 if self.unpacker.is_none() {
                     self.show(self.inner.bytes.len() - len);
                 }
+                Poll::Ready(Ok(len))
             }
             Err(error) => {
                 // What it said before it was lost may be the reason.
                 self.source_ended = true;
                 self.source_lost = Some(error);
+                Poll::Ready(Ok(0))
             }
         }
-        Poll::Ready(Ok(()))
     }
 
     /// What has come behind `before_len` is shown to the tap, if it is on.
@@ -478,5 +483,7 @@ pub(super) fn framed<T>(algorithm: Algorithm, make: impl FnOnce(Algorithm) -> T)
 
 /// Codec work between two pauses: about a millisecond at the levels that run on a worker.
 const WORK_LEN_MAX: usize = 128 << 10;
+/// Bytes that pass between two pauses: some 200 us of reading and writing.
+const READ_LEN_MAX: usize = 256 << 10;
 /// Least room for a read; a fresh buffer has all of it.
 const READ_ROOM_LEN: usize = BUFFER_LEN / 2;
