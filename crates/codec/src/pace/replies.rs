@@ -24,6 +24,7 @@ pub struct Replies {
 /// What one reply is remembered by, until the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Turn {
+    /// None of them is [`CLASSES`].
     class: usize,
     epoch: u64,
     sent: Duration,
@@ -66,11 +67,10 @@ impl Replies {
     /// Whether to pack a reply of `len` bytes, which takes `cost_s` for both ends; `round_trip_s` is the network's, the
     /// least that was seen, 0 where that is not known.
     pub(super) fn packs(&mut self, now: Duration, len: f64, cost_s: f64, round_trip_s: f64) -> bool {
-        let class = class_of(len);
-        let Some(class) = self.classes.get_mut(class) else { return false };
         if len < SEGMENT_LEN {
             return false;
         }
+        let Some(class) = self.classes.get_mut(class_of(len)) else { return false };
         class.packs(now, cost_s, round_trip_s)
     }
 
@@ -79,7 +79,8 @@ impl Replies {
         if let Some(before) = before {
             self.ended(before, Some(now.saturating_sub(before.sent)), now);
         }
-        let class = class_of(len);
+        // Short ones are never packed, so nothing is found out with them.
+        let class = if len < SEGMENT_LEN { CLASSES } else { class_of(len) };
         let epoch = self.classes.get_mut(class).map_or(0, |class| {
             class.outstanding = class.outstanding.saturating_add(1);
             class.epoch.number
@@ -132,6 +133,10 @@ impl Class {
     }
 
     fn saw(&mut self, cycle_s: f64, now: Duration) {
+        // Nobody has asked: they don't shrink.
+        if matches!(self.state, State::New) {
+            return;
+        }
         if self.epoch.skip > 0 {
             self.epoch.skip -= 1;
             return;
@@ -382,6 +387,19 @@ mod tests {
         let mut small = ranges(1, 40e-3, 1.25e6);
         small.len = 300.0;
         assert_eq!(small.run(4.0).0, 0);
+    }
+
+    #[test]
+    fn replies_that_nobody_asks_about_leave_nothing_behind() {
+        for len in [190.0, 8000.0] {
+            let mut replies = Replies::default();
+            let mut turn = None;
+            for n in 0..10_000 {
+                turn = Some(replies.sent(secs(f64::from(n) * 1e-4), len, turn));
+            }
+            let held: usize = replies.classes.iter().map(|class| class.epoch.cycles_s.capacity()).sum();
+            assert_eq!(held, 0, "{len}");
+        }
     }
 
     #[test]
