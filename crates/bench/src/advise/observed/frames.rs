@@ -13,7 +13,7 @@
 use wire::{frame, packet};
 
 use crate::advise::reservoir::Reservoir;
-use crate::advise::traffic::FRAME_BYTES;
+use crate::advise::samples::FRAME_BYTES;
 
 /// The frame that a reply's packets fill.
 #[derive(Debug, Default)]
