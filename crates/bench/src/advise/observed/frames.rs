@@ -55,6 +55,12 @@ impl FrameFill {
         self.drop_frame();
     }
 
+    /// Bytes that are copied so far.
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn held_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The frame will never be complete.
     pub(super) fn drop_frame(&mut self) {
         *self = Self::default();
