@@ -281,7 +281,7 @@ impl Stream {
 
     fn take(&mut self, segment: &Segment<'_>, direction: Direction, to: &mut Hand<'_>) {
         if segment.is_syn {
-            self.next.get_or_insert(segment.sequence.wrapping_add(1));
+            self.next.get_or_insert_with(|| segment.sequence.wrapping_add(1));
             return;
         }
         if segment.payload_len == 0 {

@@ -288,6 +288,19 @@ fn a_file_that_is_cut_off_is_used_up_to_there_and_what_is_none_is_told() {
 }
 
 #[test]
+fn a_block_that_is_shorter_than_its_frame_is_damage() {
+    let file = pcapng(&Talk::ordinary(1), 1);
+    let block = 28;
+    assert_eq!(file[block..block + 4], [1, 0, 0, 0]);
+    for len in 0u32..12 {
+        let mut short = file.clone();
+        short[block..block + 4].copy_from_slice(&[9, 0, 0, 0]);
+        short[block + 4..block + 8].copy_from_slice(&len.to_le_bytes());
+        assert_eq!(read_all(&short), Ok((0, None, End::Damaged)), "{len}");
+    }
+}
+
+#[test]
 fn no_bytes_do_harm() {
     let mut sequence = Sequence::new(3, 3);
     let talk = Talk::ordinary(3);
