@@ -73,10 +73,9 @@ pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyho
         allow_writes: trial.allow_writes,
         stop,
     };
-    let encryption = encryption(&source)?;
     let proxy = start_proxy(trial, stop);
-    let sysbench_to = way_of_sysbench(&source, encryption, &proxy);
-    let statements = read(trial, &source, sysbench_to, options.seed, &progress)?;
+    let statements = read(trial, &source, &proxy, options.seed, &progress)?;
+    let encryption = encryption(&source)?;
     progress.part("measuring the link");
     let measured_link = link::measure(&source)?;
     progress.part("running the statements once, for samples");
@@ -129,7 +128,7 @@ pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyho
 fn read(
     trial: &TrialOptions,
     source: &Source<'_>,
-    sysbench_to: anyhow::Result<Address>,
+    proxy: &anyhow::Result<WirepressProcess>,
     seed: u64,
     progress: &Progress,
 ) -> anyhow::Result<Vec<Statement>> {
@@ -141,7 +140,8 @@ fn read(
         }
         StatementSource::Sysbench { script, options } => {
             progress.part(&format!("running sysbench {script}, for its statements"));
-            sysbench::statements(source, &sysbench_to?, script, options, seed)
+            let way = |encryption| way_of_sysbench(source, encryption, proxy);
+            sysbench::statements(source, way, script, options, seed)
         }
     }
 }
