@@ -127,12 +127,25 @@ enum What<'a> {
     Syn,
     Fin,
     Reset,
-    Greeting { capabilities: u32 },
-    Login { capabilities: u32 },
+    Greeting {
+        capabilities: u32,
+    },
+    Login {
+        capabilities: u32,
+    },
     Ok,
     /// A packet with the id that is due, or so far from it: the first byte, and the rest so many times.
-    Packet { id: u8, first: u8, rest: &'a [u8], times: u8 },
-    Frame { packed_len: u16, plain_len: u16, body_len: u16 },
+    Packet {
+        id: u8,
+        first: u8,
+        rest: &'a [u8],
+        times: u8,
+    },
+    Frame {
+        packed_len: u16,
+        plain_len: u16,
+        body_len: u16,
+    },
     Bytes(&'a [u8]),
 }
 

@@ -41,9 +41,16 @@ enum What {
     /// Of a new connection, if there is a number, or the same again.
     Syn(Option<u32>),
     /// From a place that is so far from the end of what was sent; `captured` is what the snap length leaves.
-    Data { shift: i16, units: u16, captured: u16, acknowledges: Option<i8> },
+    Data {
+        shift: i16,
+        units: u16,
+        captured: u16,
+        acknowledges: Option<i8>,
+    },
     /// The other side has all up to a place that is so far from the end of what it was sent.
-    Acknowledge { shift: i16 },
+    Acknowledge {
+        shift: i16,
+    },
     Fin,
     Reset,
 }
