@@ -11,7 +11,7 @@
 //!
 //! Invariants: neither `Debug` nor an error shows the password.
 //!
-//! Not here: options of drivers behind the '?' other than `socket`.
+//! Not here: options of drivers behind the '?' other than `socket`; TLS, which has options of the command line.
 
 use std::path::PathBuf;
 use std::str::FromStr;

@@ -1,15 +1,15 @@
 //! A client of a running proxy's admin port, for the commands that show what it tells.
 //!
-//! Not here: what they ask (`status_command`, `top`), what the tables mean (crate `admin`).
+//! Not here: what they ask (`status_command`, `top`), what the tables mean (crate `admin`), TLS (`peer_tls`).
 
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use bench::client::{Account, Client, ClientTls, Compression, Stop};
-use proxy::{Address, Fingerprint, ServerTls, SslMode};
+use bench::client::{Account, Client, Compression, Stop};
+use proxy::Address;
 use zeroize::Zeroizing;
 
-use crate::settings::SslWish;
+use crate::peer_tls::PeerTls;
 
 /// Where the admin port is, and who asks.
 #[derive(Debug, Clone, clap::Args)]
@@ -24,21 +24,7 @@ pub(crate) struct AdminPort {
     #[arg(long, value_name = "FILE")]
     pub(crate) password_file: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) tls: AdminTls,
-}
-
-/// How the admin port is spoken to, in the words of MySQL's clients.
-#[derive(Debug, Clone, Default, clap::Args)]
-pub(crate) struct AdminTls {
-    /// TLS towards the admin port [default: preferred, or verify_ca with --ssl-ca].
-    #[arg(long, value_name = "MODE", requires = "admin", value_enum, ignore_case = true)]
-    pub(crate) ssl_mode: Option<SslWish>,
-    /// Authorities that may have signed its certificate, or the certificate itself, PEM.
-    #[arg(long, value_name = "FILE", requires = "admin")]
-    pub(crate) ssl_ca: Option<PathBuf>,
-    /// SHA-256 fingerprint of the only certificate that it may have, whoever signed it.
-    #[arg(long, value_name = "HEX", requires = "admin")]
-    pub(crate) ssl_fp: Option<Fingerprint>,
+    pub(crate) tls: PeerTls,
 }
 
 impl AdminPort {
@@ -59,16 +45,8 @@ impl AdminPort {
             user: self.user.clone(),
             password: Zeroizing::new(password.lines().next().unwrap_or_default().to_owned()),
             database: String::new(),
-            tls: self.tls()?,
+            tls: self.tls.client(&self.admin)?,
         })
-    }
-
-    fn tls(&self) -> anyhow::Result<Option<ClientTls>> {
-        let AdminTls { ssl_mode, ssl_ca, ssl_fp } = self.tls.clone();
-        let mode = ssl_mode.map(SslMode::from);
-        let wish = ServerTls { mode, ca: ssl_ca, fingerprint: ssl_fp, ..ServerTls::default() };
-        let parts = wish.client(&self.admin)?;
-        Ok(parts.map(|(config, name, is_required)| ClientTls { config, name, is_required }))
     }
 
     /// Where it is, for a client.

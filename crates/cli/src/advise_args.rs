@@ -8,7 +8,7 @@ use clap::{ArgGroup, Args};
 use lab::link::Link;
 use proxy::Address;
 
-use crate::admin_client::AdminTls;
+use crate::peer_tls::OwnServerTls;
 
 /// Tell what compression would do for your own statements or traffic, server and link.
 ///
@@ -45,7 +45,7 @@ pub(crate) struct AdviseArgs {
     #[arg(long, value_name = "FILE", requires = "admin")]
     pub(crate) admin_password_file: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) admin_tls: AdminTls,
+    pub(crate) tls: OwnServerTls,
     /// Read a capture of the server's port (pcap or pcapng).
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,

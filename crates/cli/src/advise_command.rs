@@ -13,6 +13,7 @@ use bench::advise::{
 
 use crate::admin_client::AdminPort;
 use crate::advise_args::AdviseArgs;
+use crate::peer_tls::TlsForNobody;
 
 /// Who shall look is not clear.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +51,7 @@ fn running(args: &AdviseArgs, time: Duration) -> anyhow::Result<Option<RunningOp
         admin: admin.clone(),
         user: args.admin_user.clone(),
         password_file: args.admin_password_file.clone(),
-        tls: args.admin_tls.clone(),
+        tls: args.tls.peer.clone(),
     };
     Ok(Some(RunningOptions { admin: port.address()?, account: port.account()?, time }))
 }
@@ -59,6 +60,9 @@ fn running(args: &AdviseArgs, time: Duration) -> anyhow::Result<Option<RunningOp
 fn workload(args: &AdviseArgs) -> anyhow::Result<Workload> {
     let time = Duration::from_secs(args.seconds);
     if let Some(file) = &args.pcap {
+        if let Some(option) = args.tls.given() {
+            return Err(TlsForNobody(option, "with --pcap none is").into());
+        }
         return Ok(Workload::Pcap(PcapOptions { file: file.clone(), port: args.port }));
     }
     if let Some(running) = running(args, time)? {
@@ -67,7 +71,15 @@ fn workload(args: &AdviseArgs) -> anyhow::Result<Workload> {
     let server = args.server.as_deref().context("--server is missing")?;
     if let Some(listen) = &args.tap {
         let listen = listen.as_ref().ok_or(BadTap::Nowhere)?;
-        let server = server.parse::<TapServer>()?;
+        let mut server = server.parse::<TapServer>()?;
+        match (&mut server, args.tls.given()) {
+            (TapServer::Url(url), _) => args.tls.apply(url)?,
+            (TapServer::Address(_), None) => {}
+            (TapServer::Address(_), Some(option)) => {
+                let why = "a tap speaks to it only by a URL, with an account";
+                return Err(TlsForNobody(option, why).into());
+            }
+        }
         let (listen, cpu_percent) = (listen.clone(), args.tap_cpu_percent);
         return Ok(Workload::Tap(TapOptions { listen, server, time, cpu_percent }));
     }
@@ -79,7 +91,8 @@ fn workload(args: &AdviseArgs) -> anyhow::Result<Workload> {
         (None, None) => anyhow::bail!("--query-file, --sysbench, --tap or --pcap is missing"),
     };
     Ok(Workload::Trial(TrialOptions {
-        server: server.parse()?,
+        server: args.tls.server(server)?,
+        server_leg: args.tls.server_leg(),
         statements,
         allow_writes: args.allow_writes,
         time,

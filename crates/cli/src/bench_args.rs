@@ -13,6 +13,8 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use lab::kernel_link::KernelLink;
 use lab::link::Link;
 
+use crate::peer_tls::OwnServerTls;
+
 /// What `wirepress bench` does.
 #[derive(Debug)]
 pub(crate) enum BenchCommand {
@@ -37,6 +39,8 @@ pub(crate) struct PlanArgs {
     /// private one. Tables are made in the named schema alone, which must not have them yet, and dropped in the end.
     #[arg(long, value_name = "URL", conflicts_with = "with")]
     pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) tls: OwnServerTls,
     /// The database that is started for the run.
     #[arg(long, value_name = "DATABASE", value_enum, default_value_t = With::Mysql)]
     pub(crate) with: With,

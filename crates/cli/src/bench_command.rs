@@ -14,13 +14,13 @@ use bench::links::LinksOptions;
 use bench::plan::Plan;
 use bench::record::Records;
 use bench::run::{self, DatabaseWish, Pins, RunOptions, SAMPLES};
-use bench::server_url::ServerUrl;
 use bench::table::Kind;
 use bench::{compare, report};
 
 use crate::bench_args::{
     AdvisorScoreArgs, BenchCommand, CompareArgs, LinkStepArgs, LinksArgs, PlanArgs, ReportArgs, Rows, With,
 };
+use crate::peer_tls::TlsForNobody;
 
 /// Does what it was asked for.
 pub(crate) fn run(command: BenchCommand) -> anyhow::Result<()> {
@@ -36,11 +36,15 @@ pub(crate) fn run(command: BenchCommand) -> anyhow::Result<()> {
 
 fn measure(plan: &'static dyn Plan, args: &PlanArgs) -> anyhow::Result<()> {
     let database = match &args.server {
-        Some(url) => DatabaseWish::Url(url.parse::<ServerUrl>()?),
-        None => started(args.with),
+        Some(url) => DatabaseWish::Url(args.tls.server(url)?),
+        None => match args.tls.given() {
+            Some(option) => return Err(TlsForNobody(option, "none is named by --server").into()),
+            None => started(args.with),
+        },
     };
     let options = RunOptions {
         database,
+        server_leg_tls: args.tls.server_leg(),
         scale: args.scale,
         links: args.link.clone(),
         kernel_links: args.link_kernel.clone(),

@@ -19,6 +19,7 @@ mod log;
 mod memory;
 mod pack_args;
 mod pack_command;
+mod peer_tls;
 mod progress;
 mod proxy_command;
 mod send_args;
@@ -76,6 +77,7 @@ fn is_usage(error: &anyhow::Error) -> bool {
     error.is::<bench::server_url::ServerUrlFault>()
         || error.is::<bench::advise::TapServerFault>()
         || error.is::<advise_command::BadTap>()
+        || error.is::<peer_tls::TlsForNobody>()
         || error.is::<proxy_command::BadConfig>()
         || matches!(
             error.downcast_ref(),

@@ -3,7 +3,7 @@
 //! Each `SqlFault` carries MySQL's own error number and SQLSTATE, because drivers and sysbench act on
 //! them (1213 and 1205 are retried, 1062 ignored, 1146 means "not there yet").
 //!
-//! Not here: how SQLite's errors become these (`store::sqlite_fault`), the ERR packet (`wire`).
+//! Not here: why a server could not start (`start_fault`), how SQLite's errors become these (`store::sqlite_fault`), the ERR packet (`wire`).
 
 use thiserror::Error;
 
@@ -181,18 +181,4 @@ pub enum Fault {
     /// The statement; the client is told and may go on.
     #[error(transparent)]
     Sql(#[from] SqlFault),
-}
-
-/// Why a server could not start.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum StartFault {
-    #[error("cannot listen on {address}: {cause}")]
-    Listen { address: String, cause: std::io::Error },
-    #[error("cannot open the database file {path}: {cause}")]
-    Open { path: std::path::PathBuf, cause: rusqlite::Error },
-    #[error("cannot make a temporary directory for the database: {0}")]
-    TemporaryDirectory(std::io::Error),
-    #[error("the database file {path} holds a table that cannot be read back: {cause}")]
-    Catalog { path: std::path::PathBuf, cause: SqlFault },
 }

@@ -13,6 +13,7 @@
 //! Not here: packets and frames (crate `wire`), generators of test rows (crate `lab`).
 
 mod account;
+mod change_user;
 mod column;
 mod engine;
 mod fault;
@@ -27,17 +28,19 @@ mod server;
 mod session;
 mod sessions;
 mod sql;
+mod start_fault;
 mod store;
 mod stream;
 
 pub use account::{Account, Method};
 pub use column::{CHARSET_BINARY, CHARSET_UTF8MB4, Column, DECIMALS_NOT_FIXED, FieldType, flag};
 pub use engine::{Database, Engine, Identity, Outcome, Prepared, Reply, Value};
-pub use fault::{Fault, SqlFault, StartFault};
+pub use fault::{Fault, SqlFault};
 pub use limits::{Limits, Tls};
 pub use live::{LiveProcess, LiveTable, LiveTables, LiveValue};
 pub use login::SERVER_VERSION;
 pub use server::{Options, Server};
 pub use sessions::{Process, Sessions};
+pub use start_fault::StartFault;
 pub use store::Store;
 pub use stream::PACKET_LEN_MAX;

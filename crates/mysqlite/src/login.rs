@@ -5,18 +5,19 @@
 //! ```
 //! Invariants: nothing is compressed before the OK; where TLS is offered, nobody from another host goes on without.
 //!
-//! Not here: hashes (`account`), the layout of greeting and login (`wire::connect`).
+//! Not here: hashes (`account`), the layout of COM_CHANGE_USER (`change_user`), the layout of greeting and login (`wire::connect`).
 
 use std::fs::File;
 use std::io::{self, Read};
 
 use codec::Algorithm;
+use wire::Capabilities;
 use wire::connect::negotiate::{self, ClientLeg};
 use wire::connect::{ClientHello, Greeting, Login};
 use wire::response::{OkPacket, status};
-use wire::{Capabilities, Reader};
 
 use crate::account::{Account, Method};
+use crate::change_user::Proof;
 use crate::fault::{Fault, SqlFault};
 use crate::reply::send_fault;
 use crate::server::Options;
@@ -107,37 +108,6 @@ pub(crate) fn welcome(connection: &mut Connection, algorithm: Algorithm, level: 
     connection.flush()?;
     connection.endpoint.start_compression(algorithm, level);
     Ok(())
-}
-
-/// What a client sent as its proof, and by which method.
-pub(crate) struct Proof {
-    pub(crate) plugin: Option<Vec<u8>>,
-    pub(crate) response: Vec<u8>,
-}
-
-/// COM_CHANGE_USER: who it wants to be.
-pub(crate) struct ChangeUser {
-    pub(crate) user: String,
-    pub(crate) proof: Proof,
-    pub(crate) database: Option<String>,
-}
-
-impl ChangeUser {
-    pub(crate) fn parse(payload: &[u8]) -> Result<Self, wire::Fault> {
-        let mut reader = Reader::new(payload);
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let user = text(reader.nul_terminated()?);
-        let len = usize::from(reader.u8()?);
-        let response = reader.bytes(len)?.to_vec();
-        let database = Some(text(reader.nul_terminated_or_rest())).filter(|name| !name.is_empty());
-        let plugin = if reader.is_empty() {
-            None
-        } else {
-            reader.u16()?;
-            (!reader.is_empty()).then(|| reader.nul_terminated_or_rest().to_vec())
-        };
-        Ok(Self { user, proof: Proof { plugin, response }, database })
-    }
 }
 
 /// Checks a proof; asks for another one when its method is not known here.

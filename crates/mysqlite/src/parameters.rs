@@ -21,6 +21,7 @@ pub(crate) struct Bound {
     pub(crate) param_count: usize,
     types: Vec<[u8; 2]>,
     long: HashMap<usize, Vec<u8>>,
+    long_bytes: usize,
 }
 
 /// An owned parameter.
@@ -54,7 +55,9 @@ impl Bound {
 
     /// COM_STMT_SEND_LONG_DATA, which has no reply and so no error.
     pub(crate) fn append(&mut self, index: usize, bytes: &[u8]) {
-        if index < self.param_count {
+        // What is too long isn't kept, and told when the statement is executed.
+        self.long_bytes = self.long_bytes.saturating_add(bytes.len());
+        if index < self.param_count && self.long_bytes <= LONG_BYTES_MAX {
             self.long.entry(index).or_default().extend_from_slice(bytes);
         }
     }
@@ -62,12 +65,16 @@ impl Bound {
     /// COM_STMT_RESET
     pub(crate) fn reset(&mut self) {
         self.long.clear();
+        self.long_bytes = 0;
     }
 
     /// The parameters after the fixed head of COM_STMT_EXECUTE.
     pub(crate) fn parse(&mut self, payload: &[u8]) -> Result<Vec<Parameter>, SqlFault> {
         let malformed = |_| SqlFault::MalformedPacket("the parameters of a prepared statement");
         let long = std::mem::take(&mut self.long);
+        if std::mem::take(&mut self.long_bytes) > LONG_BYTES_MAX {
+            return Err(SqlFault::PacketTooLarge);
+        }
         if self.param_count == 0 {
             return Ok(Vec::new());
         }
@@ -144,6 +151,9 @@ fn time(reader: &mut Reader<'_>) -> Result<Parameter, wire::Fault> {
     Ok(Parameter::Bytes(text.into_bytes()))
 }
 
+/// Of all parameters of a statement, until it is executed: as much as a packet that has them all may hold.
+pub(crate) const LONG_BYTES_MAX: usize = 64 << 20;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,6 +193,18 @@ mod tests {
         let payload = [0, 1, 252, 0];
         assert_eq!(bound.parse(&payload).unwrap(), [Parameter::Bytes(b"abcd".to_vec())]);
         assert!(bound.parse(&payload).is_err(), "the value is not in the packet and no longer kept");
+    }
+
+    #[test]
+    fn long_data_beyond_a_packet_is_not_kept_and_told_once() {
+        let mut bound = Bound::new(1);
+        let piece = vec![0; LONG_BYTES_MAX / 4];
+        (0..8).for_each(|_| bound.append(0, &piece));
+        assert!(bound.long[&0].len() <= LONG_BYTES_MAX);
+        let payload = [0, 1, 252, 0];
+        assert!(matches!(bound.parse(&payload), Err(SqlFault::PacketTooLarge)));
+        bound.append(0, b"ab");
+        assert_eq!(bound.parse(&payload).unwrap(), [Parameter::Bytes(b"ab".to_vec())]);
     }
 
     #[test]

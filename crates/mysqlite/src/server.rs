@@ -14,10 +14,10 @@ use codec::AlgorithmSet;
 
 use crate::account::{Account, Method};
 use crate::engine::Database;
-use crate::fault::StartFault;
 use crate::limits::{Limits, Tls};
 use crate::session;
 use crate::sessions::Sessions;
+use crate::start_fault::StartFault;
 use crate::store::Store;
 use crate::stream::Stream;
 

@@ -14,9 +14,10 @@ use wire::command as com;
 use wire::response::{OkPacket, eof};
 use wire::{Capabilities, Reader, write_lenenc_bytes};
 
+use crate::change_user::ChangeUser;
 use crate::engine::{Engine, Identity, Value};
 use crate::fault::{Fault, SqlFault};
-use crate::login::{self, ChangeUser};
+use crate::login;
 use crate::parameters::{Bound, Parameter};
 use crate::reply::{RowFormat, Writer, send_fault};
 use crate::server::Shared;

@@ -18,6 +18,7 @@ mod link;
 mod observed;
 mod report;
 mod reservoir;
+mod samples;
 mod score;
 mod statements;
 mod sysbench;

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
+use lab::link::Address;
 use lab::real::Install;
 use zeroize::Zeroizing;
 
@@ -25,12 +26,14 @@ use crate::client::{Compression, Stop};
 use crate::job::ClientProcess;
 use crate::stats::{f64_of, mean_interval};
 
-/// Runs the script, and gives what it sent.
+/// Runs the script, and gives what it sent. `way` says where its bytes go, to the server or to what stands before it, when it
+/// is told the version of TLS that the server is asked by.
 ///
 /// # Errors
 /// A script that may write, no sysbench, a sysbench that fails.
 pub(super) fn statements(
     source: &Source<'_>,
+    way: impl FnOnce(Option<&'static str>) -> anyhow::Result<Address>,
     script: &str,
     options: &[String],
     seed: u64,
@@ -43,8 +46,10 @@ pub(super) fn statements(
         );
     }
     // Without TLS a password that the server has not seen lately is not taken from sysbench's client; ours can send it.
-    source.connect(Compression::NONE).context("cannot log in")?.quit();
-    let mut tap = Tap::listen("127.0.0.1:0", source.address, Gathered::with_queries(seed), 1.0)?;
+    let client = source.connect(Compression::NONE).context("cannot log in")?;
+    let to = way(client.tls_version())?;
+    client.quit();
+    let mut tap = Tap::listen("127.0.0.1:0", &to, Gathered::with_queries(seed), 1.0)?;
     let address = tap.address()?;
     let (_, port) = address.host_and_port().context("no port to listen on")?;
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;

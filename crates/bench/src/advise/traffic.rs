@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use lab::link::Address;
 
-use super::reservoir::Reservoir;
+use super::samples::Samples;
 use super::statements::Statement;
 use crate::client::{Account, Client, ClientFault, Compression, Stop};
 use crate::stats::{Estimate, median, median_interval};
@@ -69,47 +69,6 @@ pub(crate) struct Timed {
     pub(crate) packed_bytes: Vec<f64>,
     /// Passes that were timed.
     pub(crate) passes: usize,
-}
-
-/// Frames of replies, as a proxy makes them: packets until there are [`FRAME_BYTES`], or until the reply ends.
-#[derive(Debug)]
-pub(crate) struct Samples {
-    frames: Reservoir<Vec<u8>>,
-    filling: Vec<u8>,
-}
-
-impl Samples {
-    /// None yet.
-    pub(crate) fn new(seed: u64) -> Self {
-        Self { frames: Reservoir::new(FRAMES_KEPT, seed), filling: Vec::new() }
-    }
-
-    /// A packet of a reply.
-    fn packet(&mut self, payload: &[u8]) {
-        if !self.filling.is_empty() && self.filling.len() + payload.len() > FRAME_BYTES {
-            self.end_frame();
-        }
-        // A larger packet is a frame by itself, of which the beginning is kept.
-        let kept = payload.get(..payload.len().min(PACKET_KEPT_BYTES)).unwrap_or_default();
-        wire::packet::split(kept, 0, &mut self.filling);
-    }
-
-    /// What has been collected is a frame.
-    fn end_frame(&mut self) {
-        if !self.filling.is_empty() {
-            self.frames.offer(std::mem::take(&mut self.filling));
-        }
-    }
-
-    /// Those that are kept, at most [`FRAMES_KEPT`].
-    pub(crate) fn frames(&self) -> &[Vec<u8>] {
-        self.frames.kept()
-    }
-
-    /// Bytes that are kept.
-    pub(crate) fn bytes(&self) -> usize {
-        self.frames().iter().map(Vec::len).sum()
-    }
 }
 
 /// Runs the statements once, uncompressed, and keeps samples: what the later times begin from is warm.
@@ -288,12 +247,6 @@ fn f64_of(number: u64) -> f64 {
     number as f64
 }
 
-/// Frames of several packets are closed at this length by the proxy (`docs/adr/0006-frame-size.md`).
-pub(crate) const FRAME_BYTES: usize = 128 << 10;
-/// 16 MiB at most, of ordinary frames.
-pub(crate) const FRAMES_KEPT: usize = 128;
-/// Of one large packet: as much as a large frame tells about a codec.
-const PACKET_KEPT_BYTES: usize = 1 << 20;
 /// Header and command byte.
 const PACKET_OVERHEAD_BYTES: f64 = 5.0;
 /// One pass must be this short, so that enough of them, under all candidates, fit into two minutes.
@@ -304,21 +257,3 @@ const TIME_MAX: Duration = Duration::from_secs(90);
 pub(crate) const ROUNDS_MIN: usize = 3;
 /// More tell nothing new.
 const ROUNDS_MAX: usize = 200;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_frame_ends_before_a_packet_that_does_not_fit_and_with_its_reply() {
-        let mut samples = Samples::new(1);
-        for _ in 0..5 {
-            samples.packet(&vec![1; FRAME_BYTES / 2 - 100]);
-        }
-        samples.end_frame();
-        samples.end_frame();
-        let lens: Vec<usize> = samples.frames().iter().map(Vec::len).collect();
-        let packet = FRAME_BYTES / 2 - 96;
-        assert_eq!(lens, [2 * packet, 2 * packet, packet]);
-    }
-}

@@ -24,9 +24,9 @@ use super::statements::{self, Statement};
 use super::traffic::{self, Exchange, Source, Timed};
 use super::verdict::{self, Entrant, Remedies, judge};
 use super::{Findings, Options, Per, cores, sysbench};
-use crate::client::{Compression, Stop};
+use crate::client::{Account, Compression, Stop};
 use crate::report::number::counted;
-use crate::run::{Place, Policy, Progress, WirepressOptions, WirepressProcess, plain_server_leg};
+use crate::run::{Place, Policy, Progress, UNCOMPRESSED, WirepressOptions, WirepressProcess};
 use crate::server_url::ServerUrl;
 
 /// What is run, and where.
@@ -34,6 +34,8 @@ use crate::server_url::ServerUrl;
 pub struct TrialOptions {
     /// The user's server.
     pub server: ServerUrl,
+    /// How a wirepress speaks to it: the arguments of its server leg's TLS.
+    pub server_leg: Vec<String>,
     /// Where the statements are from.
     pub statements: StatementSource,
     /// Statements may write.
@@ -71,12 +73,13 @@ pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyho
         allow_writes: trial.allow_writes,
         stop,
     };
-    let statements = read(trial, &source, options.seed, &progress)?;
+    let proxy = start_proxy(trial, stop);
+    let statements = read(trial, &source, &proxy, options.seed, &progress)?;
+    let encryption = encryption(&source)?;
     progress.part("measuring the link");
     let measured_link = link::measure(&source)?;
     progress.part("running the statements once, for samples");
     let (exchanges, samples) = traffic::sample(&source, &statements, options.seed)?;
-    let proxy = start_proxy(trial, stop);
     let proxied_address = proxy.as_ref().ok().map(WirepressProcess::address);
     progress.part("running them under each candidate in turn");
     let timed = time(&source, proxied_address.as_ref(), &statements, trial.time)?;
@@ -98,6 +101,7 @@ pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyho
         bail!("no verdict, there is too little to judge from: {}", wants.join("; "));
     }
     let mut notes = notes(&link, &measured_link, &timed, is_beside);
+    notes.extend(encryption_note(&source, encryption));
     if let Err(fault) = &proxy {
         notes.push(format!(
             "wirepress could not be timed before this server ({fault:#}): its times are computed from its codecs alone."
@@ -124,6 +128,7 @@ pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyho
 fn read(
     trial: &TrialOptions,
     source: &Source<'_>,
+    proxy: &anyhow::Result<WirepressProcess>,
     seed: u64,
     progress: &Progress,
 ) -> anyhow::Result<Vec<Statement>> {
@@ -135,8 +140,44 @@ fn read(
         }
         StatementSource::Sysbench { script, options } => {
             progress.part(&format!("running sysbench {script}, for its statements"));
-            sysbench::statements(source, script, options, seed)
+            let way = |encryption| way_of_sysbench(source, encryption, proxy);
+            sysbench::statements(source, way, script, options, seed)
         }
+    }
+}
+
+/// Version of TLS towards the server, if there is any.
+fn encryption(source: &Source<'_>) -> anyhow::Result<Option<&'static str>> {
+    let client = source.connect(Compression::NONE).context("cannot log in")?;
+    let version = client.tls_version();
+    client.quit();
+    Ok(version)
+}
+
+/// Where sysbench's bytes go. They have to be read on their way, so where they must be encrypted the proxy does it behind.
+fn way_of_sysbench(
+    source: &Source<'_>,
+    encryption: Option<&'static str>,
+    proxy: &anyhow::Result<WirepressProcess>,
+) -> anyhow::Result<Address> {
+    match (encryption, proxy) {
+        (Some(_), Ok(proxy)) => Ok(proxy.address()),
+        (Some(_), Err(fault)) if source.account.tls.as_ref().is_some_and(|tls| tls.is_required) => {
+            bail!(
+                "sysbench would have to go through a wirepress to a server inside TLS, and none starts: {fault:#}"
+            )
+        }
+        _ => Ok(source.address.clone()),
+    }
+}
+
+fn encryption_note(source: &Source<'_>, encryption: Option<&'static str>) -> Option<String> {
+    match (source.address, encryption) {
+        (Address::Unix(_), _) => None,
+        (Address::Tcp(_), Some(version)) => Some(format!(
+            "All connections to the server were encrypted ({version}), which the times include; compression comes first."
+        )),
+        (Address::Tcp(_), None) => Some("The connections to the server were not encrypted.".to_owned()),
     }
 }
 
@@ -149,7 +190,7 @@ fn start_proxy(trial: &TrialOptions, stop: &Stop) -> anyhow::Result<WirepressPro
             server: &trial.server.address,
             place: Place::Alone,
             policy: Policy::Fixed,
-            arguments: &plain_server_leg(),
+            arguments: &[&UNCOMPRESSED.map(str::to_owned)[..], &trial.server_leg].concat(),
         },
         stop,
     )
@@ -170,7 +211,9 @@ fn time(
     statements: &[Statement],
     time: Duration,
 ) -> anyhow::Result<Trial> {
-    let proxied = proxied.map(|address| Source { address, ..*source });
+    // Between two processes of this machine nothing is encrypted.
+    let plain = Account { tls: None, ..source.account.clone() };
+    let proxied = proxied.map(|address| Source { address, account: &plain, ..*source });
     let mut sources = vec![(source, Compression::NONE)];
     sources.extend(COMPRESSIONS.map(|compression| (source, compression)));
     if let Some(proxied) = &proxied {

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use codec::Algorithm;
 use lab::link::Address;
-use rustls::{ClientConnection, StreamOwned};
+use rustls::{ClientConnection, ProtocolVersion, StreamOwned};
 use wire::connect::auth::Security;
 use wire::connect::client_auth::{ClientExchange, Plugin, Step};
 use wire::connect::greeting::FirstPacket;
@@ -185,6 +185,16 @@ impl Client {
         }
         self.stream = Stream::Tls(Box::new(stream));
         Ok(())
+    }
+
+    /// Version of TLS, if the connection is encrypted.
+    pub fn tls_version(&self) -> Option<&'static str> {
+        let Stream::Tls(stream) = &self.stream else { return None };
+        match stream.conn.protocol_version() {
+            Some(ProtocolVersion::TLSv1_3) => Some("TLSv1.3"),
+            Some(ProtocolVersion::TLSv1_2) => Some("TLSv1.2"),
+            _ => Some("TLS"),
+        }
     }
 
     /// Runs a statement and reads its reply to the end.

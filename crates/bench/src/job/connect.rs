@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Meter, Outcome};
-use crate::client::{Client, ClientFault};
+use crate::client::ClientFault;
 use crate::cpu;
 use crate::run::{Parts, Stage};
 
@@ -64,9 +64,7 @@ impl Connect {
 
     fn once(stage: &Stage<'_>, parts: &Parts<'_>) -> Result<Duration, ClientFault> {
         let start = Instant::now();
-        let compression = stage.client_setting().compression();
-        let mut client =
-            Client::connect(stage.client_address(), parts.database.account(), compression, parts.stop)?;
+        let mut client = stage.connect(parts)?;
         client.query("select 1")?;
         client.quit();
         Ok(start.elapsed())

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 
 use super::{Meter, Outcome};
-use crate::client::Client;
 use crate::cpu;
 use crate::record::Metric;
 use crate::run::{Parts, Stage};
@@ -35,18 +34,11 @@ impl ScanJob {
         parts: &Parts<'_>,
         meter: &mut dyn Meter,
     ) -> anyhow::Result<Outcome> {
-        ensure!(!stage.client_has_tls(), "our own client has no TLS");
         stage.network().on_client_host(|| self.scan(stage, parts, meter))
     }
 
     fn scan(&self, stage: &Stage<'_>, parts: &Parts<'_>, meter: &mut dyn Meter) -> anyhow::Result<Outcome> {
-        let mut client = Client::connect(
-            stage.client_address(),
-            parts.database.account(),
-            stage.client_setting().compression(),
-            parts.stop,
-        )
-        .context("cannot log in")?;
+        let mut client = stage.connect(parts).context("cannot log in")?;
         let sql = self.statement();
         let mut times = Vec::new();
         let (mut plain_bytes, mut packed_bytes) = (0, 0);

@@ -81,7 +81,7 @@ impl Statements {
                 .map(|number| {
                     let (ready, begin) = (&ready, &begin);
                     scope.spawn(move || {
-                        let client = self.connect(stage, parts);
+                        let client = stage.connect(parts);
                         ready.wait();
                         begin.wait();
                         self.client(client?, number)
@@ -116,14 +116,9 @@ impl Statements {
         Ok(Outcome::of_transactions(&times_ms, run_time, client_cpu))
     }
 
-    fn connect(&self, stage: &Stage<'_>, parts: &Parts<'_>) -> Result<Client, ClientFault> {
-        let compression = stage.client_setting().compression();
-        Client::connect(stage.client_address(), parts.database.account(), compression, parts.stop)
-    }
-
     /// Reads large rows as long as the others are at work; tells how many.
     fn large_rows(&self, stage: &Stage<'_>, parts: &Parts<'_>) -> Result<u64, ClientFault> {
-        let mut client = self.connect(stage, parts)?;
+        let mut client = stage.connect(parts)?;
         client.query(&format!("set session group_concat_max_len = {LARGE_ROW_LEN}"))?;
         let rows = LARGE_ROW_LEN / C_LEN;
         let one = format!(

@@ -12,10 +12,16 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context;
 use aws_lc_rs::rand::{SecureRandom, SystemRandom};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+
+use crate::client::ClientTls;
 
 /// The folder with the files.
 #[derive(Debug)]
@@ -31,6 +37,21 @@ impl Certificates {
         let certificates = Self { folder };
         certificates.write().context("cannot make certificates for the run")?;
         Ok(certificates)
+    }
+
+    /// For our own client: who shows these is whom it looks for.
+    pub(crate) fn client_tls(&self) -> anyhow::Result<ClientTls> {
+        let cannot = || "cannot read the certificates of the run";
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_file(self.path("ca.pem")).with_context(cannot)?)?;
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .with_context(cannot)?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let name = ServerName::try_from("localhost").with_context(cannot)?;
+        Ok(ClientTls { config: Arc::new(config), name, is_required: true })
     }
 
     fn write(&self) -> anyhow::Result<()> {

@@ -85,6 +85,9 @@ impl Database {
                 let made = Mutex::default();
                 let database = Self { address: url.address.clone(), account, home: Home::Theirs, made };
                 database.connect(stop)?.quit();
+                if !database.wants_tls() {
+                    database.connect_plain(stop)?.quit();
+                }
                 return Ok(database);
             }
         };
@@ -232,6 +235,23 @@ impl Database {
     pub(crate) fn connect(&self, stop: &Stop) -> anyhow::Result<Client> {
         Client::connect(&self.address, &self.account, Compression::NONE, stop)
             .with_context(|| format!("cannot log in to the database at {}", self.address))
+    }
+
+    /// Whether everything that crosses the network has to be inside TLS.
+    pub(crate) fn wants_tls(&self) -> bool {
+        self.account.tls.as_ref().is_some_and(|tls| tls.is_required)
+    }
+
+    /// As most cells do.
+    fn connect_plain(&self, stop: &Stop) -> anyhow::Result<Client> {
+        let plain = Account { tls: None, ..self.account.clone() };
+        Client::connect(&self.address, &plain, Compression::NONE, stop).with_context(|| {
+            format!(
+                "the database at {} takes no login that is not encrypted, as those of the cells are; --ssl-mode required \
+                 measures all of them inside TLS",
+                self.address
+            )
+        })
     }
 
     fn remember(&self, table: &Table) {

@@ -59,6 +59,12 @@ pub(super) fn is_same(earlier: &Run, now: &Run) -> anyhow::Result<()> {
             "the run was begun with another {what} ({before}, now {after}); begin a new one"
         );
     }
+    let encryption = |run: &Run| run.notes.iter().any(|note| note == ENCRYPTED);
+    ensure!(
+        encryption(earlier) == encryption(now),
+        "the run was begun with another --ssl-mode; give the options that it was begun with: {}",
+        earlier.command.join(" ")
+    );
     ensure!(
         earlier.cells == now.cells,
         "the run has {} cells, with these options there would be {}; give the options that it was begun with: {}",
@@ -106,6 +112,10 @@ fn notes(options: &RunOptions, networks: &BTreeMap<String, Network>) -> Vec<Stri
                 .to_owned()
         }
     });
+    if let DatabaseWish::Url(server) = &options.database {
+        let is_encrypted = server.account.tls.as_ref().is_some_and(|tls| tls.is_required);
+        notes.push(if is_encrypted { ENCRYPTED } else { PLAIN }.to_owned());
+    }
     if matches!(options.database, DatabaseWish::Embedded) {
         notes.push(
             "The embedded database is no real server: its own speed and CPU time say nothing about MySQL's."
@@ -114,3 +124,7 @@ fn notes(options: &RunOptions, networks: &BTreeMap<String, Network>) -> Vec<Stri
     }
     notes
 }
+
+const ENCRYPTED: &str = "All connections that cross the network, and those of proxies to the server, were encrypted: what \
+                         TLS costs is in every cell.";
+const PLAIN: &str = "Measured connections were not encrypted, but for cells that say TLS.";

@@ -35,7 +35,9 @@ pub(crate) use neighbours::Neighbours;
 pub(crate) use network::Network;
 pub(crate) use progress::Progress;
 pub(crate) use stage::{Parts, Stage};
-pub(crate) use wirepress_process::{Place, Policy, WirepressOptions, WirepressProcess, plain_server_leg};
+pub(crate) use wirepress_process::{
+    Place, Policy, UNCOMPRESSED, WirepressOptions, WirepressProcess, plain_server_leg,
+};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -46,8 +48,9 @@ use lab::real::Kind;
 
 use self::certificates::Certificates;
 use crate::client::Stop;
+use crate::job::Job;
 use crate::plan::{Plan, Scale, Step, World};
-use crate::record::{Cell, Record, Records, Resumed, Writer};
+use crate::record::{Cell, Path as Through, Record, Records, Resumed, Writer};
 use crate::report;
 use crate::table::Table;
 
@@ -118,7 +121,22 @@ fn steps(
             Vec::from_iter(names).join(", ")
         );
     }
+    if database.wants_tls()
+        && let Some(step) = steps.iter().find(|step| !can_be_encrypted(step))
+    {
+        bail!(
+            "'{}' cannot be measured inside TLS on a server of your own: only our own client, direct or through \
+             wirepress or HAProxy, can be told what your server shows; --workload leaves others out",
+            step.cell
+        );
+    }
     Ok(steps)
+}
+
+/// Whether the client of a cell can speak TLS with a user's server.
+fn can_be_encrypted(step: &Step) -> bool {
+    matches!(step.job, Job::Scan(_) | Job::Statements(_) | Job::Connect(_))
+        && step.cell.path != Through::Router
 }
 
 /// One sitting of a run.

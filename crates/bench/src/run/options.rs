@@ -18,6 +18,9 @@ use crate::plan::Scale;
 pub struct RunOptions {
     /// What is measured.
     pub database: DatabaseWish,
+    /// How a proxy of the run speaks to a user's server inside TLS: the arguments of its server leg. Where the account's
+    /// TLS is required, everything that crosses the network is; otherwise cells say what is.
+    pub server_leg_tls: Vec<String>,
     /// How much of the plan.
     pub scale: Scale,
     /// Links in user space, instead of the plan's own.

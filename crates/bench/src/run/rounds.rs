@@ -116,6 +116,7 @@ impl Sitting<'_> {
                 program: program.clone(),
                 folder: self.scratch.path().to_owned(),
                 pins: self.options.pins,
+                server_leg_tls: self.database.wants_tls().then_some(&*self.options.server_leg_tls),
                 stop: &self.stop,
             };
             let at_s = self.before_s + start.elapsed().as_secs_f64();

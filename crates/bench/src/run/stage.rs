@@ -27,8 +27,10 @@ use super::certificates::Certificates;
 use super::database::Database;
 use super::network::{Crossing, Network};
 use super::relay_process::RelayProcess;
-use super::wirepress_process::{Place, Policy, WirepressOptions, WirepressProcess, plain_server_leg};
-use crate::client::Stop;
+use super::wirepress_process::{
+    Place, Policy, UNCOMPRESSED, WirepressOptions, WirepressProcess, plain_server_leg,
+};
+use crate::client::{Account, Client, ClientFault, ClientTls, Stop};
 use crate::job::Donor;
 use crate::record::{Cell, Path, Setting};
 
@@ -44,6 +46,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) folder: PathBuf,
     /// Whether hosts are pinned to cores.
     pub(crate) pins: Pins,
+    /// Everything that crosses the network is inside TLS, and this is how a proxy speaks to the server.
+    pub(crate) server_leg_tls: Option<&'a [String]>,
     /// The wish to stop.
     pub(crate) stop: &'a Stop,
 }
@@ -83,7 +87,7 @@ pub(crate) struct Stage<'a> {
     network: &'a Network,
     client_address: Address,
     client_setting: Setting,
-    client_has_tls: bool,
+    client_tls: Option<ClientTls>,
     client_words: Vec<OsString>,
 }
 
@@ -111,7 +115,7 @@ impl<'a> Stage<'a> {
             Some(donor) => donor.address()?,
             None => parts.server_address(network),
         };
-        let mut client = (cell.setting, cell.tls);
+        let mut client = (cell.setting, parts.is_encrypted(cell));
         let (proxy, crossing) = match cell.path {
             Path::Direct => (None, network.open(&server)?),
             Path::Wirepress => {
@@ -148,7 +152,8 @@ impl<'a> Stage<'a> {
             _ => crossing.address(),
         };
         let (client_setting, client_has_tls) = client;
-        Ok(Self { proxy, crossing, network, client_address, client_setting, client_has_tls, client_words })
+        let client_tls = client_has_tls.then(|| parts.client_tls(cell.path)).transpose()?;
+        Ok(Self { proxy, crossing, network, client_address, client_setting, client_tls, client_words })
     }
 
     /// Where the client connects to.
@@ -163,7 +168,13 @@ impl<'a> Stage<'a> {
 
     /// Whether the client itself uses TLS.
     pub(crate) fn client_has_tls(&self) -> bool {
-        self.client_has_tls
+        self.client_tls.is_some()
+    }
+
+    /// A connection of our own client.
+    pub(crate) fn connect(&self, parts: &Parts<'_>) -> Result<Client, ClientFault> {
+        let account = Account { tls: self.client_tls.clone(), ..parts.database.account().clone() };
+        Client::connect(&self.client_address, &account, self.client_setting.compression(), parts.stop)
     }
 
     /// A command that runs a client's program where clients are.
@@ -218,8 +229,8 @@ impl Parts<'_> {
     }
 
     fn wirepress_beside_server(&self, cell: &Cell, network: &Network) -> anyhow::Result<WirepressProcess> {
-        let mut arguments = plain_server_leg();
-        if cell.tls {
+        let mut arguments = self.server_leg();
+        if self.is_encrypted(cell) {
             arguments.extend(["--tls", "preferred"].map(str::to_owned));
             for (option, name) in [("--tls-cert", "server-cert.pem"), ("--tls-key", "server-key.pem")] {
                 arguments.extend([option.to_owned(), self.certificates.path(name).display().to_string()]);
@@ -245,8 +256,17 @@ impl Parts<'_> {
         crossing: &Crossing<'_>,
     ) -> anyhow::Result<WirepressProcess> {
         let mut arguments = asked_for(cell.setting);
-        let ssl_mode = if cell.tls { "required" } else { "disabled" };
-        arguments.extend(["--ssl-mode", ssl_mode].map(str::to_owned));
+        match self.server_leg_tls {
+            // The link's own address is in nobody's certificate.
+            Some(tls) => arguments.extend(tls.iter().map(|word| match word.as_str() {
+                "verify_identity" => "verify_ca".to_owned(),
+                _ => word.clone(),
+            })),
+            None => {
+                let ssl_mode = if cell.tls { "required" } else { "disabled" };
+                arguments.extend(["--ssl-mode", ssl_mode].map(str::to_owned));
+            }
+        }
         let options = WirepressOptions {
             program: &self.program,
             through: client_words,
@@ -263,7 +283,7 @@ impl Parts<'_> {
         let through: Vec<OsString> = self.pins.server_words().iter().map(OsString::from).collect();
         let permitted =
             ["--protocol-compression-algorithms".to_owned(), cell.setting.algorithm_name().to_owned()];
-        let arguments = [plain_server_leg(), permitted.into(), self.pair_key()].concat();
+        let arguments = [self.server_leg(), permitted.into(), self.pair_key()].concat();
         let options = WirepressOptions {
             program: &self.program,
             through: &through,
@@ -293,6 +313,26 @@ impl Parts<'_> {
             arguments: &arguments,
         };
         WirepressProcess::start(&options, self.stop)
+    }
+
+    fn is_encrypted(&self, cell: &Cell) -> bool {
+        cell.tls || self.server_leg_tls.is_some()
+    }
+
+    /// Of a proxy beside the server.
+    fn server_leg(&self) -> Vec<String> {
+        match self.server_leg_tls {
+            Some(tls) => [&UNCOMPRESSED.map(str::to_owned), tls].concat(),
+            None => plain_server_leg(),
+        }
+    }
+
+    /// What our own client wants to see: a user's server is checked as the user said, whoever else has our certificates.
+    fn client_tls(&self, path: Path) -> anyhow::Result<ClientTls> {
+        match &self.database.account().tls {
+            Some(tls) if matches!(path, Path::Direct | Path::Haproxy) => Ok(tls.clone()),
+            _ => self.certificates.client_tls(),
+        }
     }
 
     fn pair_key(&self) -> Vec<String> {

@@ -157,8 +157,11 @@ impl Drop for WirepressProcess {
 
 /// What the proxy of a measurement does for its clients is all it does: its server leg is plain.
 pub(crate) fn plain_server_leg() -> Vec<String> {
-    ["--compression-algorithms", "uncompressed", "--ssl-mode", "disabled"].map(str::to_owned).into()
+    UNCOMPRESSED.into_iter().chain(["--ssl-mode", "disabled"]).map(str::to_owned).collect()
 }
+
+/// What of that says nothing of TLS.
+pub(crate) const UNCOMPRESSED: [&str; 2] = ["--compression-algorithms", "uncompressed"];
 
 /// Reads to the end, so that the child never waits for us.
 fn forward_lines(output: impl Read + Send + 'static, lines: Sender<String>) {

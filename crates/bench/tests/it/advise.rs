@@ -32,6 +32,7 @@ fn with_password(server: &RealServer, folder: &Path, statements: &str, password:
     Options {
         workload: Workload::Trial(TrialOptions {
             server: format!("mysql://{USER}:{password}@{}/advise", server.address()).parse().unwrap(),
+            server_leg: vec!["--ssl-mode".to_owned(), "disabled".to_owned()],
             statements: StatementSource::QueryFile(query_file),
             allow_writes: false,
             time: Duration::from_secs(3),

@@ -15,6 +15,7 @@ mod dependencies;
 mod faults;
 mod log_flood;
 mod one_liners;
+mod own_server_tls;
 mod pack;
 mod pair;
 mod policy;

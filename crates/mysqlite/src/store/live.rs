@@ -14,10 +14,11 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
 use super::Store;
-use crate::fault::{SqlFault, StartFault};
+use crate::fault::SqlFault;
 use crate::live::{LiveTable, LiveTables, LiveValue};
 use crate::sql::plan::Plan;
 use crate::sql::quote;
+use crate::start_fault::StartFault;
 
 impl Store {
     /// A temporary database of nothing but live tables.

@@ -35,7 +35,7 @@ use self::engine::SqliteEngine;
 use self::variables::Variables;
 use self::write_lock::WriteLock;
 use crate::engine::{Database, Engine, Identity};
-use crate::fault::{SqlFault, StartFault};
+use crate::fault::SqlFault;
 use crate::live::LiveTables;
 use crate::schema::catalog::Catalog;
 use crate::schema::table::Table;
@@ -44,6 +44,7 @@ use crate::sql::cursor::{Cursor, Sql};
 use crate::sql::rewrite::Scope;
 use crate::sql::token::{Mode, tokens};
 use crate::sql::{create_table, quote};
+use crate::start_fault::StartFault;
 
 /// Prepared statements that SQLite keeps per connection: sysbench with ten tables has a hundred.
 const STATEMENT_CACHE_LEN: usize = 256;

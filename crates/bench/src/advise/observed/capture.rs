@@ -73,6 +73,9 @@ pub(super) fn read(
         .map_err(|_| CaptureFault::NoCapture)?;
     let mut interfaces = Vec::new();
     loop {
+        if begin == PCAPNG && is_too_short(reader.data()) {
+            return Ok(End::Damaged);
+        }
         let (len, goes_on) = match reader.next() {
             Ok((len, block)) => (len, handle(&block, &mut interfaces, &mut packet)),
             Err(PcapError::Eof) => return Ok(End::Whole),
@@ -93,6 +96,12 @@ pub(super) fn read(
         }
         reader.consume(len);
     }
+}
+
+/// Whether a block is shorter than what is around each: from such a length the parser subtracts without looking.
+fn is_too_short(block: &[u8]) -> bool {
+    let Some(Ok(len)) = block.get(4..8).map(<[u8; 4]>::try_from) else { return false };
+    u32::from_le_bytes(len).min(u32::from_be_bytes(len)) < BLOCK_LEN_MIN
 }
 
 /// False if no more packets are wanted.
@@ -181,6 +190,10 @@ impl<R: Read> Read for Whole<R> {
 
 /// Larger than any packet: snap lengths end at 256 KiB.
 const BUFFER_BYTES: usize = 1 << 20;
+/// Of a section, with which a pcapng begins.
+const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+/// Kind, length, and the length again.
+const BLOCK_LEN_MIN: u32 = 12;
 /// A capture of all of a machine's has dozens.
 const INTERFACES_MAX: usize = 10_000;
 /// What people do to large captures.

@@ -13,7 +13,7 @@
 use wire::{frame, packet};
 
 use crate::advise::reservoir::Reservoir;
-use crate::advise::traffic::FRAME_BYTES;
+use crate::advise::samples::FRAME_BYTES;
 
 /// The frame that a reply's packets fill.
 #[derive(Debug, Default)]
@@ -53,6 +53,12 @@ impl FrameFill {
             frames.put(place, std::mem::take(&mut self.bytes));
         }
         self.drop_frame();
+    }
+
+    /// Bytes that are copied so far.
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn held_bytes(&self) -> usize {
+        self.bytes.len()
     }
 
     /// The frame will never be complete.

@@ -14,7 +14,7 @@ use codec::Algorithm;
 use wire::{Capabilities, frame};
 
 use crate::advise::reservoir::Reservoir;
-use crate::advise::traffic::FRAMES_KEPT;
+use crate::advise::samples::FRAMES_KEPT;
 
 /// An exchange as it passed by.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -61,6 +61,20 @@ pub(super) struct Network {
     pub(super) servers: HashMap<SocketAddr, u64>,
 }
 
+/// Bytes that wait.
+#[cfg(any(test, fuzzing))]
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Held {
+    /// As they are counted on the way.
+    pub(super) counted: usize,
+    /// Out of order, of all streams.
+    pub(super) of_all: usize,
+    /// Of the stream with most of them.
+    pub(super) of_a_stream: usize,
+    /// In order, of the session with most of them.
+    pub(super) of_a_session: usize,
+}
+
 struct Connection {
     session: Session,
     to_server: Stream,
@@ -72,7 +86,6 @@ struct Connection {
 enum Handshake {
     Syn {
         at: Duration,
-        sequence: u32,
     },
     SynAck {
         syn_at: Duration,
@@ -117,9 +130,9 @@ impl Connections {
         };
         let ends = (client, server);
         let begins_anew = segment.is_syn && direction == Direction::ToServer;
-        if begins_anew
+        if segment.is_syn
             && let Some(old) = self.by_ends.get(&ends)
-            && !matches!(old.handshake, Handshake::Syn { sequence, .. } if sequence == segment.sequence)
+            && !old.stream(direction).begins_behind(segment.sequence)
         {
             self.close(&ends);
         }
@@ -176,6 +189,21 @@ impl Connections {
         }
     }
 
+    /// What is held, counted anew.
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn held(&self) -> Held {
+        let mut held = Held { counted: self.held_bytes, ..Held::default() };
+        for connection in self.by_ends.values() {
+            for stream in [&connection.to_server, &connection.to_client] {
+                let bytes = stream.held.values().map(|(bytes, _)| bytes.len() + HELD_OVERHEAD).sum();
+                held.of_all += bytes;
+                held.of_a_stream = held.of_a_stream.max(bytes);
+            }
+            held.of_a_session = held.of_a_session.max(connection.session.held_bytes());
+        }
+        held
+    }
+
     fn close(&mut self, ends: &(SocketAddr, SocketAddr)) {
         if let Some(mut connection) = self.by_ends.remove(ends) {
             self.held_bytes -= connection.to_server.held_bytes + connection.to_client.held_bytes;
@@ -195,24 +223,20 @@ impl Connection {
             },
             to_server: Stream::default(),
             to_client: Stream::default(),
-            handshake: if begins {
-                Handshake::Syn { at: segment.at, sequence: segment.sequence }
-            } else {
-                Handshake::Over
-            },
+            handshake: if begins { Handshake::Syn { at: segment.at } } else { Handshake::Over },
         }
     }
 
     fn handshake(&mut self, segment: &Segment<'_>, direction: Direction, seen: &mut Network) {
         self.handshake = match (self.handshake, direction, segment.is_syn) {
             // The same packet on a further interface of the capture; TCP itself waits longer before it sends one again.
-            (Handshake::Syn { at, .. }, Direction::ToServer, true)
+            (Handshake::Syn { at }, Direction::ToServer, true)
             | (Handshake::SynAck { at, .. }, Direction::ToClient, true)
                 if segment.at.saturating_sub(at) < SENT_AGAIN_MIN =>
             {
                 return;
             }
-            (Handshake::Syn { at, .. }, Direction::ToClient, true) => {
+            (Handshake::Syn { at }, Direction::ToClient, true) => {
                 Handshake::SynAck { syn_at: at, at: segment.at }
             }
             (Handshake::SynAck { syn_at, at }, Direction::ToServer, false) => {
@@ -226,6 +250,13 @@ impl Connection {
             (Handshake::Syn { .. } | Handshake::SynAck { .. }, _, true) => Handshake::Over,
             (other, ..) => other,
         };
+    }
+
+    const fn stream(&self, direction: Direction) -> &Stream {
+        match direction {
+            Direction::ToServer => &self.to_server,
+            Direction::ToClient => &self.to_client,
+        }
     }
 
     /// The server's end is the end; the client's is not, as its last reply may still come.
@@ -243,9 +274,14 @@ struct Hand<'a> {
 }
 
 impl Stream {
+    /// Whether this is the number of its SYN, as far as is known: another one is another connection's.
+    fn begins_behind(&self, syn: u32) -> bool {
+        self.next.is_none_or(|next| next.wrapping_sub(as_sequence(self.passed)) == syn.wrapping_add(1))
+    }
+
     fn take(&mut self, segment: &Segment<'_>, direction: Direction, to: &mut Hand<'_>) {
         if segment.is_syn {
-            self.next = Some(segment.sequence.wrapping_add(1));
+            self.next.get_or_insert_with(|| segment.sequence.wrapping_add(1));
             return;
         }
         if segment.payload_len == 0 {
@@ -265,8 +301,10 @@ impl Stream {
         }
         if ahead > 0 {
             self.hold(ahead.unsigned_abs(), segment, to);
-            if self.held_bytes > HELD_MAX || *to.held_bytes > ALL_HELD_MAX {
-                self.give_up(direction, to);
+            // What is next may be small, and what has come large.
+            while self.held_bytes > HELD_MAX || *to.held_bytes > ALL_HELD_MAX {
+                let Some(place) = self.held.keys().next() else { break };
+                self.lose(place.saturating_sub(self.passed), direction, to);
             }
             return;
         }
@@ -287,8 +325,7 @@ impl Stream {
 
     fn skip(&mut self, len: u64) {
         self.passed = self.passed.wrapping_add(len);
-        // The low half is what sequence numbers count in.
-        self.next = self.next.map(|next| next.wrapping_add((len & u64::from(u32::MAX)) as u32));
+        self.next = self.next.map(|next| next.wrapping_add(as_sequence(len)));
     }
 
     fn hold(&mut self, ahead: u64, segment: &Segment<'_>, to: &mut Hand<'_>) {
@@ -335,13 +372,6 @@ impl Stream {
         self.lose(to_held.map_or(missing, |held| held.min(missing)), direction, to);
     }
 
-    /// Too much is held to wait any longer.
-    fn give_up(&mut self, direction: Direction, to: &mut Hand<'_>) {
-        if let Some(place) = self.held.keys().next() {
-            self.lose(place.saturating_sub(self.passed), direction, to);
-        }
-    }
-
     fn lose(&mut self, len: u64, direction: Direction, to: &mut Hand<'_>) {
         to.seen.gaps += 1;
         to.session.lose(to.gathered);
@@ -350,15 +380,20 @@ impl Stream {
     }
 }
 
+/// The low half is what sequence numbers count in.
+const fn as_sequence(len: u64) -> u32 {
+    (len & u32::MAX as u64) as u32
+}
+
 /// How far `to` is ahead of `from`, by the shorter way round.
 const fn distance(from: u32, to: u32) -> i64 {
     to.wrapping_sub(from).cast_signed() as i64
 }
 
 /// Of one stream: what a long link holds while one segment is sent again.
-const HELD_MAX: usize = 4 << 20;
+pub(super) const HELD_MAX: usize = 4 << 20;
 /// Of all streams.
-const ALL_HELD_MAX: usize = 64 << 20;
+pub(super) const ALL_HELD_MAX: usize = 64 << 20;
 /// Of a held segment, besides its bytes.
 const HELD_OVERHEAD: usize = 128;
 /// TCP's largest window: beyond it an acknowledgement is of another connection.

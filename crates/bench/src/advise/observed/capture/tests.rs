@@ -1,14 +1,14 @@
 //! Captures made by hand: every kind of file and link, what TCP does, and what no bytes can do.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use etherparse::PacketBuilder;
 use lab::generate::Sequence;
 
 use super::super::gathered::Gathered;
-use super::super::segment::{Captured, is_known};
-use super::super::tcp::Connections;
+use super::super::segment::{Captured, Segment, is_known};
+use super::super::tcp::{Connections, HELD_MAX, Held};
 use super::{CaptureFault, End, read};
 
 const CLIENT: ([u8; 4], u16) = ([10, 0, 0, 1], 40_000);
@@ -288,6 +288,19 @@ fn a_file_that_is_cut_off_is_used_up_to_there_and_what_is_none_is_told() {
 }
 
 #[test]
+fn a_block_that_is_shorter_than_its_frame_is_damage() {
+    let file = pcapng(&Talk::ordinary(1), 1);
+    let block = 28;
+    assert_eq!(file[block..block + 4], [1, 0, 0, 0]);
+    for len in 0u32..12 {
+        let mut short = file.clone();
+        short[block..block + 4].copy_from_slice(&[9, 0, 0, 0]);
+        short[block + 4..block + 8].copy_from_slice(&len.to_le_bytes());
+        assert_eq!(read_all(&short), Ok((0, None, End::Damaged)), "{len}");
+    }
+}
+
+#[test]
 fn no_bytes_do_harm() {
     let mut sequence = Sequence::new(3, 3);
     let talk = Talk::ordinary(3);
@@ -326,4 +339,74 @@ fn what_tcpdump_writes_of_real_sessions_is_read() {
     // Two of a hundred rows, and one of one.
     let large = connections.gathered.exchanges.kept().iter().filter(|one| one.reply_packets > 100).count();
     assert_eq!(large, 2);
+}
+
+/// A segment without flags.
+fn segment(from: From, sequence: u32, payload: &[u8], at_us: u64) -> Segment<'_> {
+    let [client, server] = [CLIENT, SERVER].map(|(address, port)| SocketAddr::from((address, port)));
+    let (source, destination) = if from == From::Client { (client, server) } else { (server, client) };
+    Segment {
+        source,
+        destination,
+        sequence,
+        acknowledges: None,
+        is_syn: false,
+        is_fin: false,
+        is_reset: false,
+        payload,
+        payload_len: payload.len(),
+        at: Duration::from_micros(at_us),
+    }
+}
+
+#[test]
+fn a_syn_that_comes_again_begins_nothing_and_another_one_a_connection() {
+    let syn = |sequence| Segment { is_syn: true, ..segment(From::Server, sequence, b"", 0) };
+    let greeting = greeting();
+    let len = u32::try_from(greeting.len()).unwrap();
+    let mut connections = Connections::new(3306, Gathered::new(1));
+    connections.segment(&syn(100));
+    connections.segment(&segment(From::Server, 101, &greeting, 1));
+    connections.segment(&segment(From::Server, 200 + len, b"too early", 2));
+    // Nothing comes twice behind it.
+    connections.segment(&syn(100));
+    connections.segment(&segment(From::Server, 101, &greeting, 3));
+    assert_eq!((connections.gathered.counts.sessions, connections.seen.retransmitted), (1, 1));
+    // What was held belongs to the connection before.
+    connections.segment(&syn(150));
+    assert_eq!((connections.gathered.counts.sessions, connections.held()), (2, Held::default()));
+    connections.segment(&segment(From::Server, 151, &greeting, 4));
+    connections.segment(&segment(From::Client, 1, &login(), 5));
+    connections.end();
+    assert_eq!(connections.gathered.counts.foreign, 0);
+}
+
+#[test]
+fn large_segments_behind_many_small_ones_are_not_held_beyond_the_bound() {
+    let mut connections = Connections::new(3306, Gathered::new(1));
+    connections.segment(&segment(From::Client, 0, b"x", 0));
+    // Each leaves a hole, and costs more than its byte.
+    let small = u32::try_from(HELD_MAX / 256).unwrap();
+    for number in 1..=small {
+        connections.segment(&segment(From::Client, number * 2, b"x", 1));
+    }
+    let large = vec![0; 1 << 20];
+    for number in 1..20 {
+        connections.segment(&segment(From::Client, number << 21, &large, 2));
+        assert!(connections.held().of_a_stream <= HELD_MAX, "{:?}", connections.held());
+    }
+    connections.end();
+    assert_eq!(connections.held(), Held::default());
+}
+
+#[test]
+fn a_reply_whose_times_go_back_ends_no_earlier_than_it_begins() {
+    let mut talk = Talk::ordinary(2);
+    // The first reply's second segment, by a clock that was set back.
+    talk.packets[8].0 -= 3_000;
+    let connections = talk.gathered();
+    for one in connections.gathered.exchanges.kept() {
+        assert!(one.first_s <= one.time_s, "{one:?}");
+    }
+    assert_eq!(connections.gathered.exchanges.seen(), 2);
 }

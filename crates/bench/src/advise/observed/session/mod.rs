@@ -116,6 +116,12 @@ impl Session {
         self.phase == Phase::Lost
     }
 
+    /// Bytes that it holds.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.held.len() + self.fill.held_bytes()
+    }
+
     /// Bytes that came at `at`; both directions' in the order of their times.
     pub(crate) fn bytes(
         &mut self,
@@ -281,7 +287,8 @@ impl Session {
     fn reply(&mut self, piece: &Piece<'_>, at: Duration, gathered: &mut Gathered) -> Result<(), Unexpected> {
         // Nobody asked: a shutdown, a timeout; or commands that were sent at once.
         let Some(open) = &mut self.open else { return Err(Unexpected) };
-        open.last_at = at;
+        // Times of a capture may go back.
+        open.last_at = open.last_at.max(at);
         open.first_at.get_or_insert(at);
         match piece {
             Piece::Header { header, goes_on } => {
