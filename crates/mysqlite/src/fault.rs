@@ -61,6 +61,8 @@ pub enum SqlFault {
     NotNull(String),
     #[error("This version of MySQL doesn't yet support '{0}'")]
     NotSupported(String),
+    #[error("Can't create more than max_prepared_stmt_count statements (current value: {0})")]
+    TooManyStatements(usize),
     #[error("Got a packet bigger than 'max_allowed_packet' bytes")]
     PacketTooLarge,
     /// What SQLite said where MySQL has no number of its own.
@@ -160,6 +162,7 @@ impl SqlFault {
             Self::VariableReadOnly(_) => (1238, b"HY000"),
             Self::ReadOnly => (1290, b"HY000"),
             Self::WrongValue { .. } => (1231, b"42000"),
+            Self::TooManyStatements(_) => (1461, b"42000"),
             Self::TooManyConnections => (1040, b"08004"),
             Self::InsecureTransport => (3159, b"HY000"),
             Self::StatementTimeout => (3024, b"HY000"),

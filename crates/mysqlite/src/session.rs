@@ -75,7 +75,7 @@ pub(crate) fn serve(stream: Stream, shared: &Shared) -> Result<(), Fault> {
         process.command = "Sleep";
     });
     login::welcome(&mut connection, client.leg.algorithm, level)?;
-    connection.set_idle(limits.idle)?;
+    connection.logged_in(limits.idle)?;
     let mut session = Session {
         connection,
         engine,
@@ -221,6 +221,9 @@ impl Session<'_> {
     /// 00 | 4 id | 2 columns | 2 parameters | 00 | 2 warnings      then both lists of definitions
     /// ```
     fn prepare(&mut self, sql: &[u8]) -> Result<(), Fault> {
+        if self.statements.len() >= STATEMENTS_MAX {
+            return Err(SqlFault::TooManyStatements(STATEMENTS_MAX).into());
+        }
         let prepared = self.engine.prepare(sql)?;
         let count = |len: usize| u16::try_from(len).unwrap_or(u16::MAX);
         let mut head = vec![0];
@@ -309,6 +312,9 @@ impl Session<'_> {
 fn statement_id(argument: &[u8]) -> Result<u32, SqlFault> {
     Reader::new(argument).u32().map_err(|_| SqlFault::MalformedPacket("a statement id"))
 }
+
+/// Prepared at once by one session, MySQL's default for all of them.
+const STATEMENTS_MAX: usize = 16_382;
 
 /// What SHOW PROCESSLIST calls a command.
 fn command_name(code: u8) -> &'static str {

@@ -197,11 +197,12 @@ impl Connection {
         stream.set_deadline(login);
         stream.set_write_timeout(write)?;
         let carrier = Carrier::Plain(stream);
-        Ok(Self { carrier, endpoint: Endpoint::new(PACKET_LEN_MAX), buffer: vec![0; WRITE_LEN] })
+        Ok(Self { carrier, endpoint: Endpoint::new(FIRST_LEN_MAX), buffer: vec![0; WRITE_LEN] })
     }
 
-    /// The login is over: each command may be waited for so long.
-    pub(crate) fn set_idle(&mut self, limit: Duration) -> io::Result<()> {
+    /// The login is over: each command may be waited for so long, and be as long as a server's.
+    pub(crate) fn logged_in(&mut self, limit: Duration) -> io::Result<()> {
+        self.endpoint.set_packet_len_max(PACKET_LEN_MAX);
         self.carrier.socket().map_or(Ok(()), |stream| stream.set_patience(limit))
     }
 
@@ -309,5 +310,5 @@ impl Connection {
     }
 }
 
-/// A login with attributes is far shorter; before it nobody is worth memory.
+/// A login with attributes is far shorter; before its end nobody is worth memory, inside TLS neither.
 const FIRST_LEN_MAX: usize = 64 << 10;

@@ -61,6 +61,11 @@ impl Endpoint {
         }
     }
 
+    /// Takes packets of up to so many bytes from now on.
+    pub const fn set_packet_len_max(&mut self, packet_len_max: usize) {
+        self.packet_len_max = packet_len_max;
+    }
+
     /// Both directions are framed from now on. Call it right after the OK that ends the login.
     pub fn start_compression(&mut self, algorithm: Algorithm, level: u8) {
         self.compression =

@@ -87,7 +87,7 @@ const VARIABLES: &[(&str, Kind, &str)] = &[
     ("max_error_count", Number, "1024"),
     ("max_execution_time", Number, "0"),
     ("max_heap_table_size", Number, "16777216"),
-    ("max_prepared_stmt_count", Number, "1048576"),
+    ("max_prepared_stmt_count", Number, "16382"),
     ("max_sort_length", Number, "1024"),
     ("net_buffer_length", Number, "16384"),
     ("net_read_timeout", Number, "30"),

@@ -35,6 +35,8 @@ pub(crate) struct Wish<'a> {
     pub(crate) plugin: &'a str,
     pub(crate) compression: Capabilities,
     pub(crate) zstd_level: Option<u8>,
+    /// The answer to a switch of the method begins a packet of 1 MiB.
+    pub(crate) answers_long: bool,
 }
 
 impl Default for Wish<'_> {
@@ -46,6 +48,7 @@ impl Default for Wish<'_> {
             plugin: "caching_sha2_password",
             compression: Capabilities::NONE,
             zstd_level: None,
+            answers_long: false,
         }
     }
 }
@@ -104,6 +107,10 @@ impl Client {
                 0xfe => {
                     let proof =
                         scramble::caching_sha2_password(wish.password.as_bytes(), &client.greeting.nonce);
+                    if wish.answers_long {
+                        client.stream.write_all(&[0, 0, 16, 3, 1]).unwrap();
+                        continue;
+                    }
                     client.endpoint.send(&proof);
                     client.flush();
                 }

@@ -95,6 +95,27 @@ fn a_packet_over_max_allowed_packet_is_1153_and_ends_the_session_only() {
 }
 
 #[test]
+fn before_the_end_of_a_login_no_packet_is_long() {
+    let wish = Wish { plugin: "unknown", answers_long: true, ..Wish::default() };
+    assert_eq!(Client::connect(&server(), &wish).err().unwrap().code, 1153);
+}
+
+#[test]
+fn more_prepared_statements_than_the_limit_are_1461() {
+    let server = server();
+    let mut client = Client::of(&server);
+    let max: u32 = client.lines("select @@max_prepared_stmt_count")[0].parse().unwrap();
+    let mut prepare = || {
+        client.send(com::COM_STMT_PREPARE, b"set @a = 1");
+        client.packet().unwrap()
+    };
+    for _ in 0..max {
+        assert_eq!(prepare()[0], 0);
+    }
+    assert_eq!(prepare()[1..3], 1461_u16.to_le_bytes());
+}
+
+#[test]
 fn every_command_is_answered() {
     let server = server();
     let mut client = Client::of(&server);
