@@ -1,15 +1,14 @@
 //! A pair stream as a leg's transport: MySQL's bytes above, frames on a socket below.
 //!
 //! ```text
-//! poll_write ─▶ wire::pair::Writer ─▶ out ─▶ below (socket, TLS)
+//! poll_write ─▶ collected ─▶ wire::pair::Writer ─▶ out ─▶ below (socket, TLS)
 //! poll_read  ◀─ wire::pair::Reader ◀─ received ◀─ below
 //! ```
-//! What one `poll_write` was given goes as one frame (large pieces as several), so bytes are sent when the relay sends
-//! them: at a reply's end, or when its source would block.
+//! A frame ends when it is full, or when the relay flushes: at a reply's end, or when its source would block.
 //!
-//! Invariants: nothing is taken while a frame waits for the socket; an idle stream holds neither histories nor buffers,
+//! Invariants: no frame is made while another waits for the socket; an idle stream holds neither histories nor buffers,
 //! and has told the other end so.
-//! Not here: how it came to be (`dial`, `accept`), when the relay writes (`relay::half_pipe`).
+//! Not here: how it came to be (`dial`, `accept`), when the relay writes and flushes (`relay::half_pipe`).
 
 use std::future::poll_fn;
 use std::io;
@@ -20,7 +19,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 use wire::Fault;
-use wire::pair::{Agreement, Event, Reader, Writer};
+use wire::pair::{Agreement, Event, FRAME_PLAIN_LEN_MAX, HEADER_LEN, Reader, Writer};
 
 use super::as_io;
 use super::cost::PairCost;
@@ -40,6 +39,8 @@ pub(crate) struct PairStream {
     received: Vec<u8>,
     /// Bytes of `received` that were read.
     received_start: usize,
+    /// The frame that is being filled, behind room for its header; or nothing.
+    collected: Vec<u8>,
     out: Vec<u8>,
     /// Bytes of `out` that the socket has.
     out_start: usize,
@@ -71,6 +72,7 @@ impl PairStream {
             writer: Writer::default(),
             received,
             received_start: 0,
+            collected: Vec::new(),
             out: Vec::new(),
             out_start: 0,
             has_ended: false,
@@ -215,46 +217,72 @@ impl PairStream {
         }
     }
 
-    /// Takes some of `bytes` as a frame.
+    /// Takes some of `bytes` into the frame that is being filled.
     pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        ready!(self.poll_drain(cx))?;
         if bytes.is_empty() {
             return Poll::Ready(Ok(0));
         }
+        if self.collected_len() >= FRAME_PLAIN_LEN_MAX {
+            ready!(self.poll_frame(cx))?;
+        }
+        if self.collected.is_empty() {
+            Writer::begin(&mut self.collected);
+        }
+        let len = bytes.len().min(FRAME_PLAIN_LEN_MAX - self.collected_len());
+        self.collected.extend_from_slice(bytes.get(..len).unwrap_or_default());
+        Poll::Ready(Ok(len))
+    }
+
+    /// Bytes of the frame that is being filled.
+    fn collected_len(&self) -> usize {
+        self.collected.len().saturating_sub(HEADER_LEN)
+    }
+
+    /// Makes a frame of what was collected, once the one before is on its way.
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_drain(cx))?;
         if self.pauses(cx) {
             return Poll::Pending;
         }
-        let Self { writer, out, shared, reserved, cost, .. } = self;
-        let begun = match cost {
-            None => None,
-            Some(cost) => match cost.begin(bytes.len()) {
-                Some(begun) => Some((cost, begun)),
-                None => {
-                    self.last_write = Instant::now();
-                    return Poll::Ready(Writer::store(bytes, out).map_err(as_io));
-                }
-            },
-        };
-        let before_len = out.len();
-        let may_take = |memory_len| {
-            // Never waited for: without memory the frame goes stored.
-            let Some(more) = shared.as_ref().and_then(|shared| shared.budget.try_reserve(memory_len)) else {
-                return false;
-            };
-            *reserved = Some(more);
-            true
-        };
-        let (len, is_packed) = writer.write(bytes, out, may_take).map_err(as_io)?;
-        if let Some((cost, begun)) = begun {
-            cost.end(begun, is_packed.then(|| out.len() - before_len));
-        }
-        self.worked_len += if is_packed { len } else { 0 };
         self.last_write = Instant::now();
-        Poll::Ready(Ok(len))
+        let Self { writer, collected, out, shared, reserved, cost, .. } = self;
+        let plain = collected.get(HEADER_LEN..).unwrap_or_default();
+        let begun = match cost {
+            None => writer.is_worth_packing(plain.len()).then_some(None),
+            Some(cost) => cost.begin(plain.len()).map(|begun| Some((cost, begun))),
+        };
+        let mut packed_len = None;
+        if let Some(begun) = begun {
+            let may_take = |memory_len| {
+                // Never waited for: without memory the frame goes stored.
+                let Some(more) = shared.as_ref().and_then(|shared| shared.budget.try_reserve(memory_len))
+                else {
+                    return false;
+                };
+                *reserved = Some(more);
+                true
+            };
+            let is_packed = writer.pack(plain, out, may_take).map_err(as_io)?.is_some();
+            packed_len = is_packed.then_some(out.len());
+            if let Some((cost, begun)) = begun {
+                cost.end(begun, packed_len);
+            }
+        }
+        if packed_len.is_some() {
+            self.worked_len += plain.len();
+        } else {
+            Writer::store(collected, 0).map_err(as_io)?;
+            std::mem::swap(collected, out);
+        }
+        self.collected.clear();
+        Poll::Ready(Ok(()))
     }
 
     /// Waits until the socket has everything.
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.collected_len() > 0 {
+            ready!(self.poll_frame(cx))?;
+        }
         ready!(self.poll_drain(cx))?;
         self.below.poll_flush(cx)
     }
@@ -262,6 +290,7 @@ impl PairStream {
     /// The last word.
     pub(crate) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if !self.end_sent {
+            ready!(self.poll_flush(cx))?;
             self.writer.end(&mut self.out).map_err(as_io)?;
             self.end_sent = true;
         }
@@ -312,7 +341,7 @@ impl PairStream {
             self.reserved = None;
             // What the socket doesn't take goes before the next frame.
             if let Poll::Ready(done) = self.poll_flush(cx) {
-                self.out = Vec::new();
+                (self.collected, self.out) = (Vec::new(), Vec::new());
                 done?;
             }
             break;
