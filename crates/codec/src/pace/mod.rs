@@ -68,6 +68,8 @@ pub struct Pace {
     round_trip_s: f64,
     /// Bytes that were handed over.
     sent_len: u64,
+    /// Small replies shrink, too.
+    has_history: bool,
 }
 
 /// A look at the destination's socket.
@@ -176,7 +178,15 @@ impl Pace {
             turn: None,
             round_trip_s: 0.0,
             sent_len: 0,
+            has_history: false,
         }
+    }
+
+    /// One whose frames have history: they can't change their level, and small ones are worth packing.
+    #[must_use]
+    pub fn with_history(algorithm: Algorithm, level: u8) -> Self {
+        let candidates = Candidate::only(algorithm, level);
+        Self { candidates, has_history: true, ..Self::new(algorithm, level) }
     }
 
     /// Another connection over the same link has seen this rate, bytes per second.
@@ -245,7 +255,12 @@ impl Pace {
             return Some(Choice { level: None, reason: Reason::DoesNotShrink });
         };
         let pack_s = self.candidates.iter().find(|candidate| candidate.level() == level)?.pack_s(len);
-        let packs = replies.packs(self.now, len, pack_s + self.unpack_s(len), self.round_trip_s);
+        let cost_s = pack_s + self.unpack_s(len);
+        let packs = if self.has_history {
+            replies.packs_with_history(self.now, len, cost_s, self.round_trip_s)
+        } else {
+            replies.packs(self.now, len, cost_s, self.round_trip_s)
+        };
         let reason = if packs { Reason::AnswerIsSooner } else { Reason::AnswerIsNotSooner };
         Some(Choice { level: packs.then_some(level), reason })
     }

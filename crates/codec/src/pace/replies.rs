@@ -66,11 +66,18 @@ impl Replies {
     /// Whether to pack a reply of `len` bytes, which takes `cost_s` for both ends; `round_trip_s` is the network's, the
     /// least that was seen, 0 where that is not known.
     pub(super) fn packs(&mut self, now: Duration, len: f64, cost_s: f64, round_trip_s: f64) -> bool {
-        let class = class_of(len);
-        let Some(class) = self.classes.get_mut(class) else { return false };
-        if len < SEGMENT_LEN {
-            return false;
-        }
+        len >= SEGMENT_LEN && self.packs_with_history(now, len, cost_s, round_trip_s)
+    }
+
+    /// The same where earlier replies make small ones so much smaller that it shows within a segment, too.
+    pub(super) fn packs_with_history(
+        &mut self,
+        now: Duration,
+        len: f64,
+        cost_s: f64,
+        round_trip_s: f64,
+    ) -> bool {
+        let Some(class) = self.classes.get_mut(class_of(len)) else { return false };
         class.packs(now, cost_s, round_trip_s)
     }
 
@@ -234,7 +241,7 @@ fn verdict(medians_s: &[f64]) -> Option<Verdict> {
 
 fn class_of(len: f64) -> usize {
     let mut class = 0;
-    let mut limit = SEGMENT_LEN * 4.0;
+    let mut limit = SEGMENT_LEN;
     while len >= limit && class + 1 < CLASSES {
         class += 1;
         limit *= 4.0;
@@ -249,9 +256,9 @@ fn median(values: &mut [f64]) -> f64 {
 
 /// The forms of epochs; each stands as often before the other as behind it.
 const PATTERN: [bool; 4] = [false, true, true, false];
-/// By fours of length: what shrinks, and what it costs, depends on it.
-const CLASSES: usize = 4;
-/// A shorter reply is one TCP segment, packed or not.
+/// Those of one segment, then by fours of length: what shrinks, and what it costs, depends on it.
+const CLASSES: usize = 5;
+/// A shorter reply is one TCP segment, packed or not, so that only history makes a difference.
 const SEGMENT_LEN: f64 = 1400.0;
 /// Cycles in an epoch.
 const SAMPLES: usize = 12;
@@ -382,6 +389,24 @@ mod tests {
         let mut small = ranges(1, 40e-3, 1.25e6);
         small.len = 300.0;
         assert_eq!(small.run(4.0).0, 0);
+    }
+
+    #[test]
+    fn with_history_they_are_packed_where_that_is_sooner_or_costs_nothing() {
+        let packs = |cost_s: f64, round_trip_s: f64, packed_s: f64, stored_s: f64| {
+            let mut replies = Replies::default();
+            let (mut at_s, mut turn, mut packed) = (0.0, None, 0);
+            for number in 0..2000 {
+                let packs = replies.packs_with_history(secs(at_s), 200.0, cost_s, round_trip_s);
+                turn = Some(replies.sent(secs(at_s), 200.0, turn));
+                at_s += if packs { packed_s } else { stored_s };
+                packed += usize::from(packs && number >= 1000);
+            }
+            packed
+        };
+        assert!(packs(7e-6, 0.0, 1.0e-3, 1.2e-3) > 900, "a slow link");
+        assert!(packs(7e-6, 1e-3, 1.107e-3, 1.1e-3) > 900, "a long round trip");
+        assert!(packs(7e-6, 50e-6, 67e-6, 60e-6) < 100, "loopback");
     }
 
     #[test]
