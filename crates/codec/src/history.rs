@@ -21,7 +21,7 @@ use crate::{Algorithm, Fault, ZstdLevel};
 pub enum HistoryLen {
     /// 32 KiB: dialogues of small packets. Some 400 KiB of memory, both ends together.
     Short,
-    /// 1 MiB: large results. Some 3.5 MiB of memory.
+    /// 1 MiB: large results. Some 4.5 MiB of memory.
     Long,
 }
 
@@ -59,6 +59,7 @@ impl HistoryCompressor {
         ];
         if level <= LEVEL_MAX_OF_LONG_MATCHES && len == HistoryLen::Long {
             parameters.push(CParameter::MinMatch(LONG_MIN_MATCH));
+            parameters.push(CParameter::ChainLog(LONG_CHAIN_LOG));
         }
         parameters.extend_from_slice(match len {
             HistoryLen::Short => &[
@@ -278,6 +279,9 @@ const SHORT_HASH_LOG: u32 = 13;
 const SHORT_BLOCK_LEN: u32 = 16 << 10;
 /// As much as a frame of the standard protocol may hold here, so that scans are packed at least as well.
 const LONG_WINDOW_LOG: u32 = 20;
+/// Of level 3's table of short matches, one more than the library's: long rows of text get 0.3 % smaller, and so no larger
+/// than with the library's own least match; digits get 0.2 % larger, and stay below.
+const LONG_CHAIN_LOG: u32 = 17;
 
 #[cfg(test)]
 mod tests {
@@ -337,9 +341,10 @@ mod tests {
     #[test]
     fn a_history_takes_no_more_memory_than_it_says() {
         for len in [HistoryLen::Short, HistoryLen::Long] {
-            let (mut compressor, mut decompressor) = pair(Algorithm::Zstd, len);
+            let mut compressor = HistoryCompressor::new(Algorithm::Zstd, ZstdLevel::DEFAULT, len).unwrap();
+            let mut decompressor = HistoryDecompressor::new(Algorithm::Zstd).unwrap();
             for turn in 0..60 {
-                let (mut packed, plain) = (Vec::new(), noise(60 << 10, turn));
+                let (mut packed, plain) = (Vec::new(), noise(120 << 10, turn));
                 compressor.compress(&plain, &mut packed).unwrap();
                 decompressor.decompress(&packed, plain.len(), &mut Vec::new()).unwrap();
             }

@@ -45,8 +45,11 @@ pub(crate) fn serve(stream: Stream, shared: &Shared) -> Result<(), Fault> {
         Err(fault) => return send_fault(&mut connection, &fault),
     }
     let _entry = Entry { shared, id };
-    let Some(client) = login::login(&mut connection, &shared.options, id, &host, is_local)? else {
-        return Ok(());
+    let client = match login::login(&mut connection, &shared.options, id, &host, is_local) {
+        Ok(Some(client)) => client,
+        Ok(None) => return Ok(()),
+        Err(Fault::Sql(fault)) => return send_fault(&mut connection, &fault),
+        Err(fault) => return Err(fault),
     };
     let level = match client.leg.algorithm {
         codec::Algorithm::Uncompressed => 0,

@@ -1,8 +1,7 @@
 //! `never-slower`: the latency policy against no compression and against every fixed setting; and the pair beside.
 //!
 //! What must hold of each cell, and the share of cells that it holds of, are [`Verdict`]'s; nothing of it was published by
-//! anybody. A pair has no latency policy: its cells have its own settings, and are compared with the standard protocol's
-//! (`pair`).
+//! anybody. A pair's cells are compared with the standard protocol's besides (`pair`).
 
 mod pair;
 mod verdict;
@@ -89,13 +88,12 @@ impl Plan for NeverSlower {
         let mut steps = Vec::new();
         for (name, link, work, path) in groups {
             let job = work.job(link, world);
-            // It packs what it sends whatever the policy.
-            let settings = SETTINGS
-                .iter()
-                .filter(|setting| path != Path::WirepressPair || **setting != Setting::Latency);
             let beside = (path == Path::WirepressPair).then_some((Path::Wirepress, pair::COMPARED));
-            let ways =
-                settings.map(|setting| (path, *setting)).chain(beside).chain([(Path::Direct, Setting::None)]);
+            let ways = SETTINGS
+                .map(|setting| (path, setting))
+                .into_iter()
+                .chain(beside)
+                .chain([(Path::Direct, Setting::None)]);
             for (path, setting) in ways {
                 let cell = work.cell(name, path, setting);
                 if !steps.iter().any(|step: &Step| step.cell == cell) {

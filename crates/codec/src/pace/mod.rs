@@ -42,7 +42,7 @@ use self::drain::Drain;
 pub use self::packing_server::{LegChoice, LegReason, Packing, PackingServer, RepliesSeen};
 use self::reader::Reader;
 pub use self::replies::Replies;
-use self::replies::Turn;
+use self::replies::{Reply, Turn};
 pub use self::reply_times::ReplyTimes;
 pub use self::thrift::{Limits, Thrift};
 use crate::Algorithm;
@@ -67,6 +67,8 @@ pub struct Pace {
     turn: Option<Turn>,
     /// Bytes that were handed over.
     sent_len: u64,
+    /// Small replies shrink, too.
+    has_history: bool,
 }
 
 /// A look at the destination's socket.
@@ -196,7 +198,15 @@ impl Pace {
             is_alone: false,
             turn: None,
             sent_len: 0,
+            has_history: false,
         }
+    }
+
+    /// One whose frames have history: they can't change their level, and small ones are worth packing.
+    #[must_use]
+    pub fn with_history(algorithm: Algorithm, level: u8) -> Self {
+        let candidates = Candidate::only(algorithm, level);
+        Self { candidates, has_history: true, ..Self::new(algorithm, level) }
     }
 
     /// Another connection over the same link has seen this rate, bytes per second.
@@ -264,10 +274,15 @@ impl Pace {
             return Some(Choice { level: None, reason: Reason::DoesNotShrink });
         };
         let pack_s = self.candidates.iter().find(|candidate| candidate.level() == level)?.pack_s(len);
-        let packs =
-            replies.packs(self.now, len, pack_s + self.unpack_s(len), self.looked.round_trip.as_secs_f64());
+        let cost_s = pack_s + self.unpack_s(len);
+        let round_trip_s = self.looked.round_trip.as_secs_f64();
+        let packs = replies.packs(self.now, self.reply(len), cost_s, round_trip_s);
         let reason = if packs { Reason::AnswerIsSooner } else { Reason::AnswerIsNotSooner };
         Some(Choice { level: packs.then_some(level), reason })
+    }
+
+    const fn reply(&self, len: f64) -> Reply {
+        Reply { len, has_history: self.has_history }
     }
 
     fn in_a_queue(&mut self, plain_len: usize, more: bool) -> Choice {
@@ -412,7 +427,7 @@ impl Pace {
     pub fn sent(&mut self, plain_len: usize, len: usize, now: Duration, replies: &mut Replies) {
         self.now = now;
         if self.is_alone {
-            self.turn = Some(replies.sent(now, number(plain_len), self.turn));
+            self.turn = Some(replies.sent(now, self.reply(number(plain_len)), self.turn));
         } else {
             self.left(replies);
         }

@@ -21,11 +21,19 @@ pub struct Replies {
     classes: [Class; CLASSES],
 }
 
+/// A reply that is to go out.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reply {
+    /// Plain bytes.
+    pub(super) len: f64,
+    /// Earlier replies make small ones so much smaller that it shows within a segment, too.
+    pub(super) has_history: bool,
+}
+
 /// What one reply is remembered by, until the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Turn {
-    /// None of them is [`CLASSES`].
-    class: usize,
+    class: Option<usize>,
     epoch: u64,
     sent: Duration,
 }
@@ -64,24 +72,20 @@ enum State {
 }
 
 impl Replies {
-    /// Whether to pack a reply of `len` bytes, which takes `cost_s` for both ends; `round_trip_s` is the network's, the
-    /// least that was seen, 0 where that is not known.
-    pub(super) fn packs(&mut self, now: Duration, len: f64, cost_s: f64, round_trip_s: f64) -> bool {
-        if len < SEGMENT_LEN {
-            return false;
-        }
-        let Some(class) = self.classes.get_mut(class_of(len)) else { return false };
+    /// Whether to pack a reply, which takes `cost_s` for both ends; `round_trip_s` is the network's, the least that was
+    /// seen, 0 where that is not known.
+    pub(super) fn packs(&mut self, now: Duration, reply: Reply, cost_s: f64, round_trip_s: f64) -> bool {
+        let Some(class) = reply.class().and_then(|class| self.classes.get_mut(class)) else { return false };
         class.packs(now, cost_s, round_trip_s)
     }
 
     /// A reply goes out; the one before it on this connection was `before`.
-    pub(super) fn sent(&mut self, now: Duration, len: f64, before: Option<Turn>) -> Turn {
+    pub(super) fn sent(&mut self, now: Duration, reply: Reply, before: Option<Turn>) -> Turn {
         if let Some(before) = before {
             self.ended(before, Some(now.saturating_sub(before.sent)), now);
         }
-        // Short ones are never packed, so nothing is found out with them.
-        let class = if len < SEGMENT_LEN { CLASSES } else { class_of(len) };
-        let epoch = self.classes.get_mut(class).map_or(0, |class| {
+        let class = reply.class();
+        let epoch = class.and_then(|class| self.classes.get_mut(class)).map_or(0, |class| {
             class.outstanding = class.outstanding.saturating_add(1);
             class.epoch.number
         });
@@ -94,7 +98,7 @@ impl Replies {
     }
 
     fn ended(&mut self, turn: Turn, cycle: Option<Duration>, now: Duration) {
-        let Some(class) = self.classes.get_mut(turn.class) else { return };
+        let Some(class) = turn.class.and_then(|class| self.classes.get_mut(class)) else { return };
         class.outstanding = class.outstanding.saturating_sub(1);
         if let Some(cycle) = cycle
             && turn.epoch == class.epoch.number
@@ -237,9 +241,16 @@ fn verdict(medians_s: &[f64]) -> Option<Verdict> {
     })
 }
 
+impl Reply {
+    /// None of those that are never packed, with which nothing is found out.
+    fn class(self) -> Option<usize> {
+        (self.has_history || self.len >= SEGMENT_LEN).then(|| class_of(self.len))
+    }
+}
+
 fn class_of(len: f64) -> usize {
     let mut class = 0;
-    let mut limit = SEGMENT_LEN * 4.0;
+    let mut limit = SEGMENT_LEN;
     while len >= limit && class + 1 < CLASSES {
         class += 1;
         limit *= 4.0;
@@ -254,9 +265,9 @@ fn median(values: &mut [f64]) -> f64 {
 
 /// The forms of epochs; each stands as often before the other as behind it.
 const PATTERN: [bool; 4] = [false, true, true, false];
-/// By fours of length: what shrinks, and what it costs, depends on it.
-const CLASSES: usize = 4;
-/// A shorter reply is one TCP segment, packed or not.
+/// Those of one segment, then by fours of length: what shrinks, and what it costs, depends on it.
+const CLASSES: usize = 5;
+/// A shorter reply is one TCP segment, packed or not, so that only history makes a difference.
 const SEGMENT_LEN: f64 = 1400.0;
 /// Cycles in an epoch.
 const SAMPLES: usize = 12;
@@ -317,9 +328,9 @@ mod tests {
                     return (packed, all);
                 }
                 let start = at_s.max(core_s);
-                let packs = replies.packs(secs(start), self.len, self.pack_s * 1.5, self.round_trip_s);
+                let packs = replies.packs(secs(start), alone(self.len), self.pack_s * 1.5, self.round_trip_s);
                 core_s = start + self.cpu_s + if packs { self.pack_s } else { 0.0 };
-                let turn = replies.sent(secs(core_s), self.len, clients[next].1);
+                let turn = replies.sent(secs(core_s), alone(self.len), clients[next].1);
                 let len = if packs { self.len / self.ratio } else { self.len };
                 link_s = link_s.max(core_s) + len / self.link_bytes_per_s;
                 noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -338,6 +349,10 @@ mod tests {
             let (packed, all) = self.run(time_s);
             packed as f64 / all as f64
         }
+    }
+
+    const fn alone(len: f64) -> Reply {
+        Reply { len, has_history: false }
     }
 
     fn secs(s: f64) -> Duration {
@@ -395,11 +410,30 @@ mod tests {
             let mut replies = Replies::default();
             let mut turn = None;
             for n in 0..10_000 {
-                turn = Some(replies.sent(secs(f64::from(n) * 1e-4), len, turn));
+                turn = Some(replies.sent(secs(f64::from(n) * 1e-4), alone(len), turn));
             }
             let held: usize = replies.classes.iter().map(|class| class.epoch.cycles_s.capacity()).sum();
             assert_eq!(held, 0, "{len}");
         }
+    }
+
+    #[test]
+    fn with_history_they_are_packed_where_that_is_sooner_or_costs_nothing() {
+        let small = Reply { len: 200.0, has_history: true };
+        let packs = |cost_s: f64, round_trip_s: f64, packed_s: f64, stored_s: f64| {
+            let mut replies = Replies::default();
+            let (mut at_s, mut turn, mut packed) = (0.0, None, 0);
+            for number in 0..2000 {
+                let packs = replies.packs(secs(at_s), small, cost_s, round_trip_s);
+                turn = Some(replies.sent(secs(at_s), small, turn));
+                at_s += if packs { packed_s } else { stored_s };
+                packed += usize::from(packs && number >= 1000);
+            }
+            packed
+        };
+        assert!(packs(7e-6, 0.0, 1.0e-3, 1.2e-3) > 900, "a slow link");
+        assert!(packs(7e-6, 1e-3, 1.107e-3, 1.1e-3) > 900, "a long round trip");
+        assert!(packs(7e-6, 50e-6, 67e-6, 60e-6) < 100, "loopback");
     }
 
     #[test]

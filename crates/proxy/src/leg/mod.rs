@@ -204,6 +204,11 @@ impl Leg {
         exported.map_err(io::Error::other)
     }
 
+    /// Whether what was written waits for a flush, or for more.
+    pub(crate) const fn collects(&self) -> bool {
+        matches!(self.socket, Socket::Pair(_))
+    }
+
     /// The stream, where it is a pair's.
     pub(crate) fn pair_mut(&mut self) -> Option<&mut PairStream> {
         match &mut self.socket {

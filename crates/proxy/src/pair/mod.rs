@@ -12,7 +12,6 @@
 //! Not here: the frames (`wire::pair`), sessions (`session`, `connect`, `relay`).
 
 mod accept;
-mod cost;
 mod dial;
 mod key;
 mod pool;

@@ -1,15 +1,14 @@
 //! A pair stream as a leg's transport: MySQL's bytes above, frames on a socket below.
 //!
 //! ```text
-//! poll_write ─▶ wire::pair::Writer ─▶ out ─▶ below (socket, TLS)
+//! poll_write ─▶ collected ─▶ wire::pair::Writer ─▶ out ─▶ below (socket, TLS)
 //! poll_read  ◀─ wire::pair::Reader ◀─ received ◀─ below
 //! ```
-//! What one `poll_write` was given goes as one frame (large pieces as several), so bytes are sent when the relay sends
-//! them: at a reply's end, or when its source would block.
+//! A frame ends when it is full, or when the relay flushes: at a reply's end, or when its source would block.
 //!
-//! Invariants: nothing is taken while a frame waits for the socket; an idle stream holds neither histories nor buffers,
+//! Invariants: no frame is made while another waits for the socket; an idle stream holds neither histories nor buffers,
 //! and has told the other end so.
-//! Not here: how it came to be (`dial`, `accept`), when the relay writes (`relay::half_pipe`).
+//! Not here: how it came to be (`dial`, `accept`), when the relay writes and flushes (`relay::half_pipe`).
 
 use std::future::poll_fn;
 use std::io;
@@ -20,16 +19,15 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 use wire::Fault;
-use wire::pair::{Agreement, Event, Reader, Writer};
+use wire::pair::{Agreement, Event, FRAME_PLAIN_LEN_MAX, HEADER_LEN, Reader, Writer};
 
 use super::as_io;
-use super::cost::PairCost;
 use crate::Cause;
 use crate::budget::Reservation;
-use crate::budgets::Budgets;
+use crate::codec_time::{Begun, CodecTime};
 use crate::leg::Leg;
-use crate::links::Link;
 use crate::meter::Decision;
+use crate::relay::Paced;
 use crate::worker::Shared;
 
 /// One session's stream, at either end.
@@ -40,6 +38,8 @@ pub(crate) struct PairStream {
     received: Vec<u8>,
     /// Bytes of `received` that were read.
     received_start: usize,
+    /// The frame that is being filled, behind room for its header; or nothing.
+    collected: Vec<u8>,
     out: Vec<u8>,
     /// Bytes of `out` that the socket has.
     out_start: usize,
@@ -57,9 +57,13 @@ pub(crate) struct PairStream {
     reserved_to_read: Option<Reservation>,
     history_timeout: Duration,
     last_write: Instant,
+    last_packed: Instant,
     idle: Option<Pin<Box<Sleep>>>,
-    /// Chooses which frames are packed, where that has budgets.
-    cost: Option<Box<PairCost>>,
+    /// Chooses which frames are packed, where the policy does.
+    paced: Option<Box<Paced>>,
+    time: CodecTime,
+    /// The socket has not taken all of `out` yet.
+    is_cut: bool,
 }
 
 impl PairStream {
@@ -71,6 +75,7 @@ impl PairStream {
             writer: Writer::default(),
             received,
             received_start: 0,
+            collected: Vec::new(),
             out: Vec::new(),
             out_start: 0,
             has_ended: false,
@@ -81,8 +86,11 @@ impl PairStream {
             reserved_to_read: None,
             history_timeout,
             last_write: Instant::now(),
+            last_packed: Instant::now(),
             idle: None,
-            cost: None,
+            paced: None,
+            time: CodecTime::default(),
+            is_cut: false,
         }
     }
 
@@ -106,20 +114,25 @@ impl PairStream {
         &mut self.below
     }
 
-    /// The login is over: histories may be made, within the budget of `shared`.
-    pub(crate) fn start_packing(&mut self, shared: &Arc<Shared>) {
+    /// The login is over: histories may be made, within the budget of `shared`, for the frames that `paced` wants packed, or
+    /// for all.
+    pub(crate) fn start_packing(&mut self, shared: &Arc<Shared>, paced: Option<Box<Paced>>) {
         self.writer.start_packing();
         self.shared = Some(Arc::clone(shared));
+        self.paced = paced;
     }
 
-    /// Packs no more than these allow.
-    pub(crate) fn stay_within(&mut self, budgets: Budgets, link: Arc<Link>) {
-        self.cost = Some(Box::new(PairCost::new(&self.writer, budgets, link)));
-    }
-
-    /// Why the last frame went as it did, where that is chosen by budgets.
+    /// Why the last frame went as it did, where that is chosen.
     pub(crate) fn decision(&self) -> Option<Decision> {
-        self.cost.as_ref()?.decision()
+        self.paced.as_ref()?.decision()
+    }
+
+    /// At which level it packs.
+    pub(crate) fn level(&self) -> u8 {
+        match self.algorithm() {
+            codec::Algorithm::Zstd => self.writer.level().get(),
+            _ => 1,
+        }
     }
 
     /// What it packs with.
@@ -215,27 +228,72 @@ impl PairStream {
         }
     }
 
-    /// Takes some of `bytes` as a frame.
+    /// Takes some of `bytes` into the frame that is being filled.
     pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        ready!(self.poll_drain(cx))?;
         if bytes.is_empty() {
             return Poll::Ready(Ok(0));
         }
+        let room_len = self.frame_len().saturating_sub(self.collected_len());
+        if room_len == 0 {
+            ready!(self.poll_frame(cx, true))?;
+        }
+        if self.collected.is_empty() {
+            Writer::begin(&mut self.collected);
+        }
+        let len = bytes.len().min(self.frame_len() - self.collected_len());
+        self.collected.extend_from_slice(bytes.get(..len).unwrap_or_default());
+        Poll::Ready(Ok(len))
+    }
+
+    /// Bytes at which a frame is full.
+    fn frame_len(&self) -> usize {
+        let wanted = self.paced.as_ref().map_or(usize::MAX, |paced| paced.frame_len());
+        wanted.min(FRAME_PLAIN_LEN_MAX)
+    }
+
+    /// Bytes of the frame that is being filled.
+    fn collected_len(&self) -> usize {
+        self.collected.len().saturating_sub(HEADER_LEN)
+    }
+
+    /// Makes a frame of what was collected, once the one before is on its way; `more` follow it at once, or somebody waits
+    /// for it.
+    fn poll_frame(&mut self, cx: &mut Context<'_>, more: bool) -> Poll<io::Result<()>> {
+        ready!(self.poll_drain(cx))?;
         if self.pauses(cx) {
             return Poll::Pending;
         }
-        let Self { writer, out, shared, reserved, cost, .. } = self;
-        let begun = match cost {
-            None => None,
-            Some(cost) => match cost.begin(bytes.len()) {
-                Some(begun) => Some((cost, begun)),
-                None => {
-                    self.last_write = Instant::now();
-                    return Poll::Ready(Writer::store(bytes, out).map_err(as_io));
-                }
-            },
+        self.last_write = Instant::now();
+        let plain_len = self.collected_len();
+        let level = match &mut self.paced {
+            None => self.writer.is_worth_packing(plain_len).then_some(0),
+            Some(paced) => {
+                paced.look(&self.below);
+                paced.choose(plain_len, more).level
+            }
         };
-        let before_len = out.len();
+        let is_packed = match level {
+            Some(level) => self.pack(level)?,
+            None => false,
+        };
+        if is_packed {
+            self.worked_len += plain_len;
+            self.last_packed = self.last_write;
+            self.collected.clear();
+        } else {
+            self.store()?;
+        }
+        if let Some(paced) = &mut self.paced {
+            paced.made(plain_len, self.out.len());
+            paced.hand_over(&self.below);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Packs what was collected, if there is memory for that.
+    fn pack(&mut self, level: u8) -> io::Result<bool> {
+        let Self { writer, collected, out, shared, reserved, paced, time, .. } = self;
+        let plain = collected.get(HEADER_LEN..).unwrap_or_default();
         let may_take = |memory_len| {
             // Never waited for: without memory the frame goes stored.
             let Some(more) = shared.as_ref().and_then(|shared| shared.budget.try_reserve(memory_len)) else {
@@ -244,17 +302,49 @@ impl PairStream {
             *reserved = Some(more);
             true
         };
-        let (len, is_packed) = writer.write(bytes, out, may_take).map_err(as_io)?;
-        if let Some((cost, begun)) = begun {
-            cost.end(begun, is_packed.then(|| out.len() - before_len));
+        let Some(paced) = paced else {
+            return Ok(writer.pack(plain, out, may_take).map_err(as_io)?.is_some());
+        };
+        let begun = Begun::now(plain.len());
+        let packed = writer.pack(plain, out, may_take).map_err(as_io)?;
+        let took = time.end(begun, plain.len());
+        match packed {
+            None => paced.left(),
+            // What a history begins with says nothing of what it does for small frames.
+            Some(true) if plain.len() < SMALL_LEN => paced.left(),
+            Some(_) => paced.packed(level, plain.len(), out.len(), took),
         }
-        self.worked_len += if is_packed { len } else { 0 };
-        self.last_write = Instant::now();
-        Poll::Ready(Ok(len))
+        Ok(packed.is_some())
+    }
+
+    /// Makes what was collected a stored frame.
+    fn store(&mut self) -> io::Result<()> {
+        // A history that nothing was packed with for long is of no use.
+        if self.last_write.duration_since(self.last_packed) >= self.history_timeout {
+            self.drop_history()?;
+        }
+        Writer::store(&mut self.collected, 0).map_err(as_io)?;
+        if self.out.is_empty() {
+            std::mem::swap(&mut self.collected, &mut self.out);
+        } else {
+            self.out.extend_from_slice(&self.collected);
+            self.collected.clear();
+        }
+        Ok(())
+    }
+
+    /// Gives the history back that we write.
+    fn drop_history(&mut self) -> io::Result<()> {
+        self.writer.rest(&mut self.out).map_err(as_io)?;
+        self.reserved = None;
+        Ok(())
     }
 
     /// Waits until the socket has everything.
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.collected_len() > 0 {
+            ready!(self.poll_frame(cx, false))?;
+        }
         ready!(self.poll_drain(cx))?;
         self.below.poll_flush(cx)
     }
@@ -262,6 +352,7 @@ impl PairStream {
     /// The last word.
     pub(crate) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if !self.end_sent {
+            ready!(self.poll_flush(cx))?;
             self.writer.end(&mut self.out).map_err(as_io)?;
             self.end_sent = true;
         }
@@ -270,11 +361,18 @@ impl PairStream {
     }
 
     fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.is_cut
+            && let Some(paced) = &mut self.paced
+        {
+            paced.look_anyway(&self.below);
+        }
+        self.is_cut = !self.out.is_empty();
         while let Some(waiting) = self.out.get(self.out_start..)
             && !waiting.is_empty()
         {
             self.out_start += ready!(self.below.poll_write(cx, waiting))?;
         }
+        self.is_cut = false;
         self.out.clear();
         self.out_start = 0;
         Poll::Ready(Ok(()))
@@ -292,7 +390,8 @@ impl PairStream {
 
     /// Gives histories and buffers back once nothing was written for a while.
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
-        if !self.writer.has_history() && self.out.capacity() == 0 && self.received.capacity() == 0 {
+        let capacities = [&self.collected, &self.out, &self.received].map(|it| it.capacity());
+        if !self.writer.has_history() && capacities == [0; 3] {
             self.idle = None;
             return Ok(());
         }
@@ -308,11 +407,10 @@ impl PairStream {
             if self.received.is_empty() {
                 self.received = Vec::new();
             }
-            self.writer.rest(&mut self.out).map_err(as_io)?;
-            self.reserved = None;
+            self.drop_history()?;
             // What the socket doesn't take goes before the next frame.
             if let Poll::Ready(done) = self.poll_flush(cx) {
-                self.out = Vec::new();
+                (self.collected, self.out) = (Vec::new(), Vec::new());
                 done?;
             }
             break;
@@ -323,5 +421,7 @@ impl PairStream {
 
 /// Two frames of small results, or half of a large one.
 const READ_ROOM_LEN: usize = 32 << 10;
+/// Below this the history is what makes frames small.
+const SMALL_LEN: usize = 4 << 10;
 /// Some frames: a worker is away for a fraction of a millisecond.
 const WORK_LEN_MAX: usize = 120 << 10;

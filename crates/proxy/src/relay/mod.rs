@@ -24,6 +24,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use half_pipe::{HalfPipe, Rest, framed};
+pub(crate) use paced::Paced;
 use pacing::Pacing;
 use packer::Packer;
 use query_text::QueryText;

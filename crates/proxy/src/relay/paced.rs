@@ -1,9 +1,9 @@
-//! The controller of one direction's frames, with the socket that it watches.
+//! The controller of one direction's frames, of the standard protocol or of a pair, with the socket that it watches.
 //!
 //! ```text
 //! look at the socket -> choose -> pack or not -> look again -> hand over
 //! ```
-//! Not here: the choice (`codec::pace`), frames (`packer`), what a look costs the kernel (`leg::look`).
+//! Not here: the choice (`codec::pace`), frames (`packer`, `pair::stream`), what a look costs the kernel (`leg::look`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::leg::{Leg, Looker};
 use crate::links::Link;
 use crate::meter::Decision;
 
-pub(super) struct Paced {
+pub(crate) struct Paced {
     chooser: Chooser,
     /// None where the socket is no TCP's.
     looker: Option<Looker>,
@@ -31,6 +31,15 @@ pub(super) struct Paced {
     until_look: u8,
     reasons: Vec<(Reason, u64)>,
     last: Option<Choice>,
+}
+
+/// Which levels there are to choose from.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Levels {
+    /// Those up to this.
+    UpTo(u8),
+    /// This one, since a history can't change it.
+    OfHistory(u8),
 }
 
 enum Chooser {
@@ -52,10 +61,13 @@ impl Paced {
         side: Side,
         leg: &Leg,
         algorithm: Algorithm,
-        level_max: u8,
+        levels: Levels,
         link: Arc<Link>,
     ) -> Option<Self> {
-        let mut pace = Pace::new(algorithm, level_max);
+        let mut pace = match levels {
+            Levels::UpTo(level_max) => Pace::new(algorithm, level_max),
+            Levels::OfHistory(level) => Pace::with_history(algorithm, level),
+        };
         if let Some(rate) = link.bytes_per_s() {
             pace.assume_link(rate);
         }
@@ -71,11 +83,14 @@ impl Paced {
         side: Side,
         leg: &Leg,
         algorithm: Algorithm,
-        level_max: u8,
+        levels: Levels,
         link: Arc<Link>,
         budgets: Budgets,
     ) -> Self {
-        let thrift = Thrift::new(algorithm, level_max);
+        let thrift = match levels {
+            Levels::UpTo(level_max) => Thrift::new(algorithm, level_max),
+            Levels::OfHistory(level) => Thrift::at_level(algorithm, level),
+        };
         let looker = Looker::new(leg, thrift.room().unsent_len);
         Self::new(Chooser::Cost(Cost { thrift, budgets, had_more: false }), looker, link, algorithm, side)
     }
@@ -101,7 +116,7 @@ impl Paced {
     }
 
     /// Looks at the socket if the next choice may depend on it.
-    pub(super) fn look(&mut self, leg: &Leg) {
+    pub(crate) fn look(&mut self, leg: &Leg) {
         if !self.chooser.is_in_a_queue() && self.until_look > 0 {
             return;
         }
@@ -109,7 +124,7 @@ impl Paced {
     }
 
     /// The socket has just taken a part of what was left over: that tells how fast it does.
-    pub(super) fn look_anyway(&mut self, leg: &Leg) {
+    pub(crate) fn look_anyway(&mut self, leg: &Leg) {
         self.until_look = LOOK_EVERY;
         let Some(looker) = &mut self.looker else { return };
         let Some(look) = looker.look(leg, self.link.now()) else { return };
@@ -122,11 +137,11 @@ impl Paced {
     }
 
     /// Longest frame of several packets.
-    pub(super) fn frame_len(&self) -> usize {
+    pub(crate) fn frame_len(&self) -> usize {
         self.chooser.room().frame_len
     }
 
-    pub(super) fn choose(&mut self, plain_len: usize, more: bool) -> Choice {
+    pub(crate) fn choose(&mut self, plain_len: usize, more: bool) -> Choice {
         self.until_look = self.until_look.saturating_sub(1);
         let choice = match &mut self.chooser {
             Chooser::Latency(pace) => {
@@ -143,11 +158,11 @@ impl Paced {
     }
 
     /// The last choice, to be shown.
-    pub(super) fn decision(&self) -> Option<Decision> {
+    pub(crate) fn decision(&self) -> Option<Decision> {
         self.last.map(Decision::of)
     }
 
-    pub(super) fn packed(&mut self, level: u8, plain_len: usize, packed_len: usize, took: Took) {
+    pub(crate) fn packed(&mut self, level: u8, plain_len: usize, packed_len: usize, took: Took) {
         match &mut self.chooser {
             Chooser::Latency(pace) => pace.packed(level, plain_len, packed_len, took.wall),
             Chooser::Cost(cost) => {
@@ -159,14 +174,21 @@ impl Paced {
         }
     }
 
+    /// A frame that was to be packed went stored all the same.
+    pub(crate) fn left(&mut self) {
+        if let Chooser::Cost(cost) = &mut self.chooser {
+            cost.thrift.left(&mut cost.budgets.cpu.hold().0);
+        }
+    }
+
     /// A frame, or a part of one, is ready.
-    pub(super) fn made(&mut self, plain_len: usize, len: usize) {
+    pub(crate) fn made(&mut self, plain_len: usize, len: usize) {
         let (plain, all) = self.made.unwrap_or_default();
         self.made = Some((plain + plain_len, all + len));
     }
 
     /// What is ready is written now.
-    pub(super) fn hand_over(&mut self, leg: &Leg) {
+    pub(crate) fn hand_over(&mut self, leg: &Leg) {
         if let Some((plain_len, len)) = self.made.take() {
             self.look(leg);
             match &mut self.chooser {

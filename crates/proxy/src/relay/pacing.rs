@@ -1,6 +1,6 @@
 //! Who decides about a session's frames, by its policy: controllers, their links and budgets; and what its replies tell.
 //!
-//! Not here: the controllers (`paced`, `pair`), how replies are timed (`receipt`).
+//! Not here: the controllers (`paced`), how replies are timed (`receipt`).
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use codec::Algorithm;
 use wire::Side;
 
-use super::paced::Paced;
+use super::paced::{Levels, Paced};
 use super::receipt::{Receipt, SAMPLE_LEN, Stands};
 use crate::budgets::{Budgets, Exchange};
 use crate::connect::{FramedLeg, ServerLegChoice};
@@ -38,8 +38,7 @@ impl Pacing {
         let link = |leg: &FramedLeg, side, is_watched: bool| {
             let is_paced = match policy {
                 Policy::Fixed => false,
-                Policy::Latency => leg.algorithm.is_framed(),
-                Policy::Cost => leg.algorithm.is_framed() || leg.leg.as_pair().is_some(),
+                Policy::Latency | Policy::Cost => leg.algorithm.is_framed() || leg.leg.as_pair().is_some(),
             };
             if !is_paced && !is_watched {
                 return None;
@@ -70,22 +69,28 @@ impl Pacing {
             Algorithm::Zstd => self.level_max,
             _ => ZLIB_LEVEL_MAX,
         };
+        self.paced(side, leg, algorithm, Levels::UpTo(level_max))
+    }
+
+    /// A pair's stream to `side` may pack, what its controller wants where there is one.
+    pub(super) fn start_pair(&self, side: Side, leg: &mut Leg, worker: &Worker) {
+        let Some(stream) = leg.as_pair() else { return };
+        let (algorithm, level) = (stream.algorithm(), Levels::OfHistory(stream.level()));
+        let paced =
+            if algorithm.is_framed() { self.paced(side, stream.below(), algorithm, level) } else { None };
+        if let Some(stream) = leg.pair_mut() {
+            stream.start_packing(&worker.shared, paced);
+        }
+    }
+
+    fn paced(&self, side: Side, leg: &Leg, algorithm: Algorithm, levels: Levels) -> Option<Box<Paced>> {
         let link = self.link(side)?;
         let paced = match self.policy {
             Policy::Fixed => return None,
-            Policy::Latency => Paced::by_latency(side, leg, algorithm, level_max, link)?,
-            Policy::Cost => Paced::by_cost(side, leg, algorithm, level_max, link, self.budgets.clone()),
+            Policy::Latency => Paced::by_latency(side, leg, algorithm, levels, link)?,
+            Policy::Cost => Paced::by_cost(side, leg, algorithm, levels, link, self.budgets.clone()),
         };
         Some(Box::new(paced))
-    }
-
-    /// A pair's stream to `side` may pack, within the budgets if there are any.
-    pub(super) fn start_pair(&self, side: Side, leg: &mut Leg, worker: &Worker) {
-        let Some(stream) = leg.pair_mut() else { return };
-        stream.start_packing(&worker.shared);
-        if let (Policy::Cost, Some(link)) = (self.policy, self.link(side)) {
-            stream.stay_within(self.budgets.clone(), link);
-        }
     }
 
     fn link(&self, side: Side) -> Option<Arc<Link>> {

@@ -8,6 +8,7 @@
 //!    │        little-endian, as all numbers here
 //!    └─ bits 0-3 what it is, bit 4 "history begins anew", bits 5-7 parity
 //! ```
+//! What carries bytes of MySQL's protocol has codes below 4; four more says that the body is 64 KiB longer than its length.
 //! Parity: the XOR of all three-bit groups of body length and bits 0-4, so that no single flipped bit makes a reader wait
 //! for bytes that never come. The checksum covers the first three bytes, the body as it travels, and, where the body is
 //! packed, the bytes that it holds: an error on the way and a codec that errs are both found.
@@ -18,10 +19,11 @@ use crate::Fault;
 
 /// Bytes before the body.
 pub const HEADER_LEN: usize = 7;
-/// What two bytes of length can say.
-pub const BODY_LEN_MAX: usize = 0xffff;
-/// Bytes of MySQL's protocol that one frame holds at most. Whatever they are, they pack to less than [`BODY_LEN_MAX`].
-pub const FRAME_PLAIN_LEN_MAX: usize = 60 << 10;
+/// What two bytes of length and a bit of the kind can say.
+pub const BODY_LEN_MAX: usize = 0x1_ffff;
+/// Bytes of MySQL's protocol that one frame holds at most. Whatever they are, they pack to less than [`BODY_LEN_MAX`], and
+/// they fit a relay's buffer. A block of zstd's is hardly longer, so longer frames would pack no better.
+pub const FRAME_PLAIN_LEN_MAX: usize = 120 << 10;
 
 /// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,11 +86,14 @@ impl Header {
         if first >> 5 != parity(first & MARKS, body_len) {
             return Err(Fault::PairHeader);
         }
-        let kind = Kind::ALL.iter().find(|(_, code)| *code == first & KIND).map(|(kind, _)| *kind);
+        let code = first & KIND;
+        let is_longer = (IS_LONGER..2 * IS_LONGER).contains(&code);
+        let of_kind = if is_longer { code - IS_LONGER } else { code };
+        let kind = Kind::ALL.iter().find(|(_, code)| *code == of_kind).map(|(kind, _)| *kind);
         Ok(Some(Self {
-            kind: kind.ok_or(Fault::PairKindUnknown(first & KIND))?,
+            kind: kind.ok_or(Fault::PairKindUnknown(code))?,
             begins_anew: first & BEGINS_ANEW != 0,
-            body_len: body_len.into(),
+            body_len: usize::from(body_len) + if is_longer { LONGER_LEN } else { 0 },
             checksum: u32::from_le_bytes([c0, c1, c2, c3]),
         }))
     }
@@ -105,9 +110,15 @@ pub(super) fn seal(
     plain: &[u8],
 ) -> Result<(), Fault> {
     let body_start = start + HEADER_LEN;
-    let body_len = out.len().checked_sub(body_start).and_then(|len| u16::try_from(len).ok());
-    let body_len = body_len.ok_or(Fault::PairHeader)?;
-    let marks = kind.code() | if begins_anew { BEGINS_ANEW } else { 0 };
+    let body_len = out.len().checked_sub(body_start).ok_or(Fault::PairHeader)?;
+    let is_longer = body_len >= LONGER_LEN;
+    let code = kind.code() + if is_longer { IS_LONGER } else { 0 };
+    let body_len = body_len - if is_longer { LONGER_LEN } else { 0 };
+    let body_len = u16::try_from(body_len).map_err(|_| Fault::PairHeader)?;
+    if is_longer && code >= 2 * IS_LONGER {
+        return Err(Fault::PairHeader);
+    }
+    let marks = code | if begins_anew { BEGINS_ANEW } else { 0 };
     let [len_low, len_high] = body_len.to_le_bytes();
     let first = marks | parity(marks, body_len) << 5;
     let body = out.get(body_start..).unwrap_or_default();
@@ -134,5 +145,7 @@ fn parity(marks: u8, body_len: u16) -> u8 {
 }
 
 const KIND: u8 = 0x0f;
+const IS_LONGER: u8 = 0x04;
+const LONGER_LEN: usize = 1 << 16;
 const BEGINS_ANEW: u8 = 0x10;
 const MARKS: u8 = KIND | BEGINS_ANEW;

@@ -129,6 +129,51 @@ fn any_flipped_bit_is_a_named_fault_and_nothing_of_its_frame_is_passed_on() {
 }
 
 #[test]
+fn a_frame_of_the_full_length_is_read_whatever_it_holds() {
+    let mut seed = 1_u64;
+    let mut noise = |len: usize| -> Vec<u8> {
+        std::iter::repeat_with(|| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 56) as u8
+        })
+        .take(len)
+        .collect()
+    };
+    let lens = [1 << 16, (1 << 16) - 1, (1 << 16) + 1, FRAME_PLAIN_LEN_MAX - 1, FRAME_PLAIN_LEN_MAX];
+    for wish in [Algorithm::Zstd, Algorithm::Zlib, Algorithm::Uncompressed] {
+        let (mut writer, mut reader) = ends(wish);
+        writer.start_packing();
+        for plain in lens.into_iter().flat_map(|len| [noise(len), vec![b'a'; len]]) {
+            for packs in [true, false] {
+                let (mut bytes, mut read) = (Vec::new(), Vec::new());
+                if !packs || writer.pack(&plain, &mut bytes, |_| true).unwrap().is_none() {
+                    let start = Writer::begin(&mut bytes);
+                    bytes.extend_from_slice(&plain);
+                    Writer::store(&mut bytes, start).unwrap();
+                }
+                assert!(reader.read(&bytes[..bytes.len() - 1], &mut read).unwrap().is_none());
+                let whole = Some((bytes.len(), Event::Bytes(plain.len())));
+                assert_eq!(reader.read(&bytes, &mut read).unwrap(), whole, "{wish}");
+                assert!(read == plain, "{wish}");
+            }
+        }
+    }
+    let mut too_long = vec![0; HEADER_LEN + BODY_LEN_MAX + 1];
+    assert_eq!(Writer::store(&mut too_long, 0), Err(Fault::PairHeader));
+}
+
+#[test]
+fn a_full_frame_begins_a_long_history_at_once() {
+    let (mut writer, _) = ends(Algorithm::Zstd);
+    writer.start_packing();
+    writer.pack(b"a small reply", &mut Vec::new(), |_| true).unwrap();
+    let short_len = writer.history_len();
+    let begins_anew = writer.pack(&[b'a'; FRAME_PLAIN_LEN_MAX], &mut Vec::new(), |_| true);
+    assert_eq!(begins_anew, Ok(Some(true)));
+    assert!(writer.history_len() > short_len);
+}
+
+#[test]
 fn a_stream_that_breaks_off_anywhere_never_looks_complete() {
     let (bytes, _) = stream(Algorithm::Zstd, &[b"login".to_vec(), b"a row".to_vec(), b"a row".to_vec()], 9);
     for len in 0..bytes.len() {

@@ -86,33 +86,52 @@ impl Writer {
         may_take: impl FnOnce(usize) -> bool,
     ) -> Result<(usize, bool), Fault> {
         let plain = plain.get(..FRAME_PLAIN_LEN_MAX).unwrap_or(plain);
-        let algorithm = self.packs_with.filter(|_| self.may_pack && self.choice.packs(plain.len()));
-        let mut begins_anew = false;
-        let algorithm = match algorithm {
-            Some(algorithm) => {
-                begins_anew = self.ready_history(algorithm, may_take)?;
-                self.history.is_some().then_some(algorithm)
-            }
-            None => None,
-        };
-        let Some(algorithm) = algorithm else { return Ok((Self::store(plain, out)?, false)) };
-        let start = begin(out);
-        let Some(history) = &mut self.history else { return Err(Fault::PairHistoryMissing(algorithm)) };
+        let is_packed = self.choice.packs(plain.len()) && self.pack(plain, out, may_take)?.is_some();
+        if !is_packed {
+            let start = Self::begin(out);
+            out.extend_from_slice(plain);
+            Self::store(out, start)?;
+        }
+        Ok((plain.len(), is_packed))
+    }
+
+    /// Whether a frame of so many bytes is worth a try, as far as frames before it tell.
+    pub fn is_worth_packing(&mut self, plain_len: usize) -> bool {
+        self.choice.packs(plain_len)
+    }
+
+    /// Appends a frame of `plain`, at most [`FRAME_PLAIN_LEN_MAX`] bytes, packed; says whether its history is a new one. `None`,
+    /// and nothing is appended, where nothing may be packed, or `may_take`, which is asked before a history is made that
+    /// takes so many bytes of memory, says that there is none.
+    pub fn pack(
+        &mut self,
+        plain: &[u8],
+        out: &mut Vec<u8>,
+        may_take: impl FnOnce(usize) -> bool,
+    ) -> Result<Option<bool>, Fault> {
+        let Some(algorithm) = self.packs_with.filter(|_| self.may_pack) else { return Ok(None) };
+        let begins_anew = self.ready_history(algorithm, plain.len(), may_take)?;
+        let Some(history) = &mut self.history else { return Ok(None) };
+        let start = Self::begin(out);
         history.compressor.compress(plain, out)?;
         history.plain_len = history.plain_len.saturating_add(plain.len());
         let kind = if algorithm == Algorithm::Zstd { Kind::Zstd } else { Kind::Deflate };
         seal(out, start, kind, begins_anew, plain)?;
         self.choice.packed(plain.len(), out.len() - start - HEADER_LEN);
-        Ok((plain.len(), true))
+        Ok(Some(begins_anew))
     }
 
-    /// Appends a stored frame of the first bytes of `plain`, and says how many.
-    pub fn store(plain: &[u8], out: &mut Vec<u8>) -> Result<usize, Fault> {
-        let plain = plain.get(..FRAME_PLAIN_LEN_MAX).unwrap_or(plain);
-        let start = begin(out);
-        out.extend_from_slice(plain);
-        seal(out, start, Kind::Stored, false, &[])?;
-        Ok(plain.len())
+    /// Makes a stored frame of what stands in `out` behind the room for its header, which begins at `start`: at most
+    /// [`FRAME_PLAIN_LEN_MAX`] bytes.
+    pub fn store(out: &mut [u8], start: usize) -> Result<(), Fault> {
+        seal(out, start, Kind::Stored, false, &[])
+    }
+
+    /// Appends room for a frame's header; says where.
+    pub fn begin(out: &mut Vec<u8>) -> usize {
+        let start = out.len();
+        out.extend_from_slice(&[0; HEADER_LEN]);
+        start
     }
 
     /// The zstd level.
@@ -154,12 +173,18 @@ impl Writer {
     fn ready_history(
         &mut self,
         algorithm: Algorithm,
+        plain_len: usize,
         may_take: impl FnOnce(usize) -> bool,
     ) -> Result<bool, Fault> {
+        let is_full = plain_len >= FRAME_PLAIN_LEN_MAX;
         let len = match &self.history {
+            None if is_full => HistoryLen::Long,
             None => HistoryLen::Short,
             // It isn't a dialogue any more.
-            Some(history) if history.len == HistoryLen::Short && self.choice.is_bulk(history.plain_len) => {
+            Some(history)
+                if history.len == HistoryLen::Short
+                    && (is_full || self.choice.is_bulk(history.plain_len)) =>
+            {
                 HistoryLen::Long
             }
             Some(_) => return Ok(false),
@@ -220,15 +245,8 @@ impl Choice {
     }
 }
 
-/// Room for a header; says where.
-fn begin(out: &mut Vec<u8>) -> usize {
-    let start = out.len();
-    out.extend_from_slice(&[0; HEADER_LEN]);
-    start
-}
-
 fn append(out: &mut Vec<u8>, kind: Kind, body: &[u8]) -> Result<(), Fault> {
-    let start = begin(out);
+    let start = Writer::begin(out);
     out.extend_from_slice(body);
     seal(out, start, kind, false, &[])
 }
@@ -238,8 +256,8 @@ fn append(out: &mut Vec<u8>, kind: Kind, body: &[u8]) -> Result<(), Fault> {
 const SMALL_LEN: usize = 4 << 10;
 /// A frame that shrinks by less than a sixteenth was not worth its time.
 const WORTH_SHARE: usize = 16;
-/// At most 127 large frames, 7.5 MB, are stored between two tries: 0.8 % of them are tried.
+/// At most 127 large frames, 15 MB, are stored between two tries: 0.8 % of them are tried.
 const IN_VAIN_MAX: u32 = 7;
-/// So many large frames in a row, and so many bytes, and a longer history pays.
+/// So many large frames in a row, and so many bytes, and a longer history pays. A full frame is enough: more follows it.
 const BULK_FRAMES: u32 = 3;
 const BULK_LEN: usize = 64 << 10;

@@ -51,6 +51,8 @@ pub(super) struct HalfPipe {
     source_lost: Option<std::io::Error>,
     /// The last poll ended because the source had nothing more.
     pub(super) awaits_source: bool,
+    /// It ended because the destination takes no more, or it was others' turn: it goes on where it was.
+    goes_on: bool,
 }
 
 /// Why a half-pipe rests.
@@ -84,6 +86,7 @@ impl HalfPipe {
             source_ended: false,
             source_lost: None,
             awaits_source: false,
+            goes_on: false,
         }
     }
 
@@ -132,10 +135,33 @@ impl HalfPipe {
         conversation: &mut Conversation,
         worker: &Worker,
     ) -> Poll<Result<Rest, SessionError>> {
+        let moved = self.poll_move(cx, source, destination, conversation, worker);
+        if self.goes_on || !destination.collects() || matches!(moved, Poll::Ready(Err(_))) {
+            return moved;
+        }
+        // Whatever is waited for now, what was written doesn't wait with it.
+        let side = self.destination();
+        let lost = |error: std::io::Error| SessionError { side, phase: Phase::Command, cause: error.into() };
+        if destination.poll_flush(cx).map_err(lost)?.is_pending() {
+            self.awaits_source = false;
+            return Poll::Pending;
+        }
+        moved
+    }
+
+    fn poll_move(
+        &mut self,
+        cx: &mut Context<'_>,
+        source: &mut Leg,
+        destination: &mut Leg,
+        conversation: &mut Conversation,
+        worker: &Worker,
+    ) -> Poll<Result<Rest, SessionError>> {
         self.awaits_source = false;
         let mut read_len = 0;
         loop {
-            ready!(self.poll_deliver(cx, destination, worker))?;
+            self.goes_on = true;
+            ready!(self.poll_write(cx, destination, worker))?;
             if let Some(packer) = &mut self.packer
                 && packer.has_job()
             {
@@ -151,6 +177,7 @@ impl HalfPipe {
                 step_aside(cx);
                 return Poll::Pending;
             }
+            self.goes_on = false;
             match self.scan(conversation, worker).map_err(|cause| self.failed(cause))? {
                 Scanned::Emitted => continue,
                 Scanned::ChangeUser if self.flush(conversation, worker)? || self.scanned_len > 0 => continue,
@@ -169,6 +196,7 @@ impl HalfPipe {
                 if self.flush(conversation, worker)? || self.deliver_rest_at_end() || !destination.submit() {
                     continue;
                 }
+                ready!(self.poll_deliver(cx, destination, worker))?;
                 return Poll::Ready(match self.source_lost.take() {
                     None => Ok(Rest::Ended),
                     Some(error) => Err(self.failed(error.into())),
@@ -189,8 +217,20 @@ impl HalfPipe {
         }
     }
 
-    /// Writes what is ready.
+    /// Writes what is ready, all of it.
     pub(super) fn poll_deliver(
+        &mut self,
+        cx: &mut Context<'_>,
+        destination: &mut Leg,
+        worker: &Worker,
+    ) -> Poll<Result<(), SessionError>> {
+        ready!(self.poll_write(cx, destination, worker))?;
+        let (side, phase) = (self.destination(), Phase::Command);
+        destination.poll_flush(cx).map_err(|error| SessionError { side, phase, cause: error.into() })
+    }
+
+    /// Writes what is ready. A leg that collects what it is given sends it when it is flushed, or has enough for a frame.
+    fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
         destination: &mut Leg,
@@ -219,6 +259,9 @@ impl HalfPipe {
             let len = ready!(destination.poll_write(cx, bytes)).map_err(lost)?;
             self.inner.bytes.consume(len);
             self.scanned_len -= len;
+        }
+        if destination.collects() {
+            return Poll::Ready(Ok(()));
         }
         destination.poll_flush(cx).map_err(lost)
     }

@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use codec::Algorithm;
-use lab::generate::{sysbench_row, text_row};
+use lab::generate::{sysbench_row, text_row, wide_row};
 use lab::real::{Kind, RealServer, required};
 use wire::command::{COM_STMT_EXECUTE, COM_STMT_PREPARE};
 use wire::response::ok;
@@ -16,6 +16,9 @@ use crate::live::client::{Client, Terms, remember_password};
 use crate::live::route::{Legs, Route};
 
 const ROWS: u32 = 3000;
+const LARGE_SCAN_ROWS: u32 = 20_000;
+const WIDE_ROWS: u32 = 200;
+const LARGE_ROWS: u32 = 12;
 
 /// sysbench's table, what an ORM reads, and prose.
 fn fill(server: &RealServer) {
@@ -27,7 +30,10 @@ fn fill(server: &RealServer) {
              create table users (id bigint primary key, tenant_id bigint, email varchar(255), first_name varchar(100),
                  last_name varchar(100), status varchar(20), locale varchar(10), time_zone varchar(40),
                  created_at datetime, updated_at datetime, is_active tinyint);
-             create table prose (id int primary key, v text)",
+             create table prose (id int primary key, v text);
+             create table sbtest2 (id int primary key, k int, c char(120), pad char(60));
+             create table wide (id int primary key, v text);
+             create table large (id int primary key, v mediumtext)",
         )
         .unwrap();
     let mut client = Route::direct(server).connect();
@@ -54,6 +60,21 @@ fn fill(server: &RealServer) {
         for insert in inserts {
             assert_eq!(client.query(&insert)[0][0], ok::HEADER);
         }
+    }
+    let digits = |id| {
+        let row = sysbench_row(2, id, LARGE_SCAN_ROWS);
+        format!("({id},{},'{}','{}')", row.k, row.c, row.pad)
+    };
+    insert(&mut client, "sbtest2", 1000, (1..=LARGE_SCAN_ROWS).map(digits));
+    insert(&mut client, "wide", 10, (1..=WIDE_ROWS).map(|id| format!("({id},'{}')", wide_row(1, id))));
+    let large = |id| format!("({id},'{}')", text_row(2, id, 600_000).replace('\'', " "));
+    insert(&mut client, "large", 1, (1..=LARGE_ROWS).map(large));
+}
+
+fn insert(client: &mut Client, table: &str, at_once: usize, rows: impl Iterator<Item = String>) {
+    for rows in rows.collect::<Vec<_>>().chunks(at_once) {
+        let insert = format!("insert into pair_bytes.{table} values {}", rows.join(","));
+        assert_eq!(client.query(&insert)[0][0], ok::HEADER);
     }
 }
 
@@ -91,12 +112,27 @@ fn scan_of_text(client: &mut Client) -> Vec<Vec<u8>> {
     client.query("SELECT * FROM pair_bytes.prose")
 }
 
-const WORKS: [(&str, Work, f64); 5] = [
+fn large_scan_of_digits(client: &mut Client) -> Vec<Vec<u8>> {
+    client.query("SELECT * FROM pair_bytes.sbtest2")
+}
+
+fn scan_of_wide_rows(client: &mut Client) -> Vec<Vec<u8>> {
+    client.query("SELECT * FROM pair_bytes.wide")
+}
+
+fn large_rows(client: &mut Client) -> Vec<Vec<u8>> {
+    client.query("SELECT * FROM pair_bytes.large")
+}
+
+const WORKS: [(&str, Work, f64); 8] = [
     ("point select", point_selects, 0.6),
     ("point select, prepared", prepared_point_selects, 0.6),
     ("ORM row", orm_rows, 0.3),
     ("scan of digits", scan_of_digits, 1.0),
+    ("large scan of digits", large_scan_of_digits, 1.0),
     ("scan of text", scan_of_text, 1.0),
+    ("scan of wide rows", scan_of_wide_rows, 1.0),
+    ("rows of 600 KB", large_rows, 1.0),
 ];
 
 /// Bytes of the replies, plain.

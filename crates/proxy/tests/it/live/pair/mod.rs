@@ -6,6 +6,7 @@
 mod bytes;
 mod ends;
 mod keys;
+mod pace;
 mod tap;
 mod warm;
 mod wrong_peers;
