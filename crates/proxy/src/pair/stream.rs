@@ -28,7 +28,7 @@ use crate::codec_time::{Begun, CodecTime};
 use crate::leg::Leg;
 use crate::meter::Decision;
 use crate::relay::Paced;
-use crate::worker::Shared;
+use crate::worker::{Shared, step_aside};
 
 /// One session's stream, at either end.
 pub(crate) struct PairStream {
@@ -383,7 +383,7 @@ impl PairStream {
         let pauses = self.worked_len > WORK_LEN_MAX;
         if pauses {
             self.worked_len = 0;
-            cx.waker().wake_by_ref();
+            step_aside(cx);
         }
         pauses
     }
