@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, sleep_until, timeout};
 
-use super::connection::{Connection, Connector, dial};
+use super::connection::{Connection, Connector, LONG, dial};
 use super::message::{Kind, Message, WORDS_LEN_MAX, write};
 use super::window::{Ended, Window};
 use super::{ALIVE_PAUSE, Patience, Security};
@@ -158,6 +158,7 @@ impl Sender {
             let attempt = async {
                 let (connection, round_trip) = dial(&self.options.to, &self.connector).await?;
                 refused_since = None;
+                // Each begins slowly there, and what a socket may hold is less than what is on the line.
                 if self.options.connections.is_none() && round_trip > LONG {
                     self.lanes.send_replace(LANES_MAX);
                 }
@@ -346,9 +347,6 @@ fn stream_id() -> [u8; 16] {
 const FIRST_LANES: usize = 2;
 /// More only share the same bottleneck, and its losses.
 const LANES_MAX: usize = 4;
-/// From this round trip on all of them connect at once: each begins slowly, and what a socket may hold is less than what is
-/// on the line.
-const LONG: Duration = Duration::from_millis(5);
 /// A lane must bring a quarter: less is noise.
 const LEAST_GAIN: u64 = 4;
 /// How often that is looked at.
