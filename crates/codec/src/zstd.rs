@@ -6,7 +6,7 @@
 //!
 //! Not here: history across frames; a standard peer decodes each frame alone.
 
-use zstd_safe::{CCtx, CParameter, DCtx};
+use zstd_safe::{CCtx, CParameter, DCtx, ResetDirective};
 
 use crate::{Algorithm, Fault, ZstdLevel};
 
@@ -36,6 +36,8 @@ impl Zstd {
                     Some((context, _)) => context,
                     None => CCtx::try_create().ok_or(Fault::LibraryFailed(Algorithm::Zstd))?,
                 };
+                // A frame that didn't fit has left it in the middle, where not every parameter can be set.
+                context.reset(ResetDirective::SessionOnly).map_err(failed)?;
                 context
                     .set_parameter(CParameter::CompressionLevel(i32::from(level.get())))
                     .map_err(failed)?;

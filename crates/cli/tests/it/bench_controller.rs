@@ -54,10 +54,10 @@ fn the_pair_stands_beside_the_standard_protocol_on_both_servers() {
                 .collect::<Vec<_>>(),
         ));
         let run = folder.path().join("run");
-        // Six settings beside the server, five of the pair, one direct.
+        // Six settings beside the server, six of the pair, one direct.
         assert_eq!(
             (records(&run, "sample").len(), records(&run, "failure").len()),
-            (12, 0),
+            (13, 0),
             "{with}: {told}"
         );
         assert!(told.contains("the pair at zstd 3 against zstd 3 of the standard protocol"), "{told}");

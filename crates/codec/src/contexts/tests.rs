@@ -137,6 +137,31 @@ fn one_context_serves_many_levels_in_turn() {
 }
 
 #[test]
+fn a_context_serves_another_level_behind_a_frame_that_did_not_shrink() {
+    let mut state = 1_u64;
+    let noise: Vec<u8> = (0..100_000)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        })
+        .collect();
+    let text = b"the link carries what the server sends ".repeat(2000);
+    for algorithm in FRAMED {
+        let mut contexts = Contexts::new();
+        for level in [1, 3, 1, 7, 2, 9, 1] {
+            let mut out = Vec::new();
+            assert!(!contexts.compress(algorithm, level, &noise, &mut out).unwrap(), "{algorithm} {level}");
+            assert!(out.is_empty());
+            assert!(contexts.compress(algorithm, level + 1, &text, &mut out).unwrap(), "{algorithm} {level}");
+            assert!(
+                !contexts.compress(algorithm, level + 1, &noise, &mut out).unwrap(),
+                "{algorithm} {level}"
+            );
+        }
+    }
+}
+
+#[test]
 fn zstd_1_makes_digits_smaller_than_the_library_does_in_the_frames_of_a_server() {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut digit = || {
