@@ -3,7 +3,8 @@
 //! Each `SqlFault` carries MySQL's own error number and SQLSTATE, because drivers and sysbench act on
 //! them (1213 and 1205 are retried, 1062 ignored, 1146 means "not there yet").
 //!
-//! Not here: why a server could not start (`start_fault`), how SQLite's errors become these (`store::sqlite_fault`), the ERR packet (`wire`).
+//! Not here: why a server could not start (`start_fault`), how SQLite's errors become these (`store::sqlite_fault`), the
+//! ERR packet (`wire`).
 
 use thiserror::Error;
 

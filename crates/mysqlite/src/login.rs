@@ -5,7 +5,7 @@
 //! ```
 //! Invariants: nothing is compressed before the OK; where TLS is offered, nobody from another host goes on without.
 //!
-//! Not here: hashes (`account`), the layout of COM_CHANGE_USER (`change_user`), the layout of greeting and login (`wire::connect`).
+//! Not here: hashes (`account`), the layouts of COM_CHANGE_USER (`change_user`) and of greeting and login (`wire::connect`).
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -10,10 +10,11 @@
 //! Invariants: nothing is read while something waits to be written, so a slow reader holds back its writer;
 //! an idle half-pipe holds no buffer; no more than about a millisecond of work between two pauses.
 //! Not here: frames' contents (`unpacker`, `packer`), both directions together (`super`), packets that the proxy
-//! itself reads or makes (`own_packets`), rows of the session's status (`session_status`).
+//! itself reads or makes (`own_packets`), rows of the session's status (`session_status`), reading (`source`).
 
 mod own_packets;
 mod session_status;
+mod source;
 
 use std::task::{Context, Poll, ready};
 
@@ -24,9 +25,8 @@ use wire::{Direction, Side, command, packet};
 
 use super::packer::{Inner, Packer, Pass};
 use super::query_text::QueryText;
-use super::unpacker::{Unpacked, Unpacker};
+use super::unpacker::Unpacker;
 use super::watch::Sampler;
-use crate::buffer::{BUFFER_LEN, Buffer};
 use crate::leg::Leg;
 use crate::meter::Decision;
 use crate::worker::{Worker, step_aside};
@@ -90,14 +90,6 @@ impl HalfPipe {
         }
     }
 
-    /// Bytes that the peer sent before the relay started.
-    pub(super) fn feed(&mut self, bytes: &[u8], worker: &Worker) {
-        if !bytes.is_empty() {
-            self.source_buffer().appending(bytes.len(), &worker.spare).extend_from_slice(bytes);
-            self.count_plain(bytes.len());
-        }
-    }
-
     /// Whether a packet or frame of the source has begun and is not complete.
     pub(super) fn is_inside_unit(&self) -> bool {
         self.scanner.is_inside_packet()
@@ -140,9 +132,7 @@ impl HalfPipe {
             return moved;
         }
         // Whatever is waited for now, what was written doesn't wait with it.
-        let side = self.destination();
-        let lost = |error: std::io::Error| SessionError { side, phase: Phase::Command, cause: error.into() };
-        if destination.poll_flush(cx).map_err(lost)?.is_pending() {
+        if destination.poll_flush(cx).map_err(self.lost())?.is_pending() {
             self.awaits_source = false;
             return Poll::Pending;
         }
@@ -225,8 +215,7 @@ impl HalfPipe {
         worker: &Worker,
     ) -> Poll<Result<(), SessionError>> {
         ready!(self.poll_write(cx, destination, worker))?;
-        let (side, phase) = (self.destination(), Phase::Command);
-        destination.poll_flush(cx).map_err(|error| SessionError { side, phase, cause: error.into() })
+        destination.poll_flush(cx).map_err(self.lost())
     }
 
     /// Writes what is ready. A leg that collects what it is given sends it when it is flushed, or has enough for a frame.
@@ -236,8 +225,7 @@ impl HalfPipe {
         destination: &mut Leg,
         worker: &Worker,
     ) -> Poll<Result<(), SessionError>> {
-        let side = self.destination();
-        let lost = |error: std::io::Error| SessionError { side, phase: Phase::Command, cause: error.into() };
+        let lost = self.lost();
         if let Some(packer) = &mut self.packer {
             if let Some(paced) = &mut packer.paced {
                 if packer.is_cut {
@@ -365,42 +353,6 @@ impl HalfPipe {
         Ok(ended)
     }
 
-    /// Turns the source's frames into packets; says whether there are more bytes to scan.
-    fn poll_unpack(
-        &mut self,
-        cx: &mut Context<'_>,
-        conversation: &mut Conversation,
-        worker: &Worker,
-    ) -> Poll<Result<bool, SessionError>> {
-        let inside_packet = self.scanner.is_inside_packet() || self.inner.bytes.len() > self.scanned_len;
-        let Some(unpacker) = &mut self.unpacker else { return Poll::Ready(Ok(false)) };
-        let before_len = self.inner.bytes.len();
-        let step = unpacker.poll_unpack(cx, &mut self.inner.bytes, inside_packet, Some(conversation), worker);
-        if step.is_pending()
-            && unpacker.waits_for_memory()
-            && let Some(packer) = &mut self.packer
-            && packer.stop_collecting()
-        {
-            // Walked over already: only its bytes go now, the rest passes as it comes.
-            let mut pass = Pass { inner: &mut self.inner, conversation, worker };
-            self.scanned_len -= packer.pass_stored(&mut pass);
-            return Poll::Ready(Ok(true));
-        }
-        match ready!(step).map_err(|cause| self.failed(cause))? {
-            Unpacked::NeedMore => Poll::Ready(Ok(false)),
-            Unpacked::Grew { body, worked_len, ns } => {
-                self.inner.traffic.unpack_ns += ns;
-                self.inner.worked_len += worked_len;
-                self.inner.traffic.plain_len += (self.inner.bytes.len() - before_len) as u64;
-                self.show(before_len);
-                if let Some(packer) = &mut self.packer {
-                    packer.inner_grew(body.filter(|_| before_len == 0));
-                }
-                Poll::Ready(Ok(true))
-            }
-        }
-    }
-
     /// `emit`, with the place of what may go wrong.
     fn flush(&mut self, conversation: &mut Conversation, worker: &Worker) -> Result<bool, SessionError> {
         self.emit(conversation, worker).map_err(|cause| self.failed(cause))
@@ -432,70 +384,6 @@ impl HalfPipe {
         true
     }
 
-    /// Reads once and says how much; 0 bytes are the source's end.
-    pub(super) fn poll_read(
-        &mut self,
-        cx: &mut Context<'_>,
-        source: &mut Leg,
-        worker: &Worker,
-    ) -> Poll<Result<usize, SessionError>> {
-        let buffer = self.source_buffer().appending(READ_ROOM_LEN, &worker.spare);
-        match ready!(source.poll_read(cx, buffer)) {
-            Ok(0) => {
-                self.source_ended = true;
-                Poll::Ready(Ok(0))
-            }
-            Ok(len) => {
-                self.count_plain(len);
-                if let Some(sample) = &mut self.sample {
-                    let room_len = sample.capacity() - sample.len();
-                    let start = self.inner.bytes.len().saturating_sub(len);
-                    let bytes = self.inner.bytes.waiting().get(start..).unwrap_or_default();
-                    sample.extend(bytes.iter().take(room_len));
-                }
-                if self.unpacker.is_none() {
-                    self.show(self.inner.bytes.len() - len);
-                }
-                Poll::Ready(Ok(len))
-            }
-            Err(error) => {
-                // What it said before it was lost may be the reason.
-                self.source_ended = true;
-                self.source_lost = Some(error);
-                Poll::Ready(Ok(0))
-            }
-        }
-    }
-
-    /// What has come behind `before_len` is shown to the tap, if it is on.
-    fn show(&mut self, before_len: usize) {
-        if let Some(sampler) = &mut self.sampler {
-            let bytes = self.inner.bytes.waiting().get(before_len..).unwrap_or_default();
-            let traffic = &self.inner.traffic;
-            sampler.grew(bytes, traffic.pack_ns + traffic.unpack_ns);
-        }
-    }
-
-    fn count_plain(&mut self, len: usize) {
-        if self.unpacker.is_none() {
-            self.inner.traffic.plain_len += len as u64;
-        }
-    }
-
-    fn source_buffer(&mut self) -> &mut Buffer {
-        match &mut self.unpacker {
-            Some(unpacker) => &mut unpacker.raw,
-            None => &mut self.inner.bytes,
-        }
-    }
-
-    fn release(&mut self, worker: &Worker) {
-        self.inner.bytes.release(&worker.spare);
-        if let Some(unpacker) = &mut self.unpacker {
-            unpacker.raw.release(&worker.spare);
-        }
-    }
-
     /// What was carried; the legs' own lengths are not in it.
     pub(super) fn traffic(&self) -> Traffic {
         let [source_frames_packed, source_frames_stored] =
@@ -514,6 +402,12 @@ impl HalfPipe {
         }
     }
 
+    /// The destination took no more for ever.
+    fn lost(&self) -> impl Fn(std::io::Error) -> SessionError + Copy + use<> {
+        let side = self.destination();
+        move |error| SessionError { side, phase: Phase::Command, cause: error.into() }
+    }
+
     const fn failed(&self, cause: Cause) -> SessionError {
         SessionError { side: self.direction.source(), phase: Phase::Command, cause }
     }
@@ -528,5 +422,3 @@ pub(super) fn framed<T>(algorithm: Algorithm, make: impl FnOnce(Algorithm) -> T)
 const WORK_LEN_MAX: usize = 128 << 10;
 /// Bytes that pass between two pauses: some 200 us of reading and writing.
 const READ_LEN_MAX: usize = 256 << 10;
-/// Least room for a read; a fresh buffer has all of it.
-const READ_ROOM_LEN: usize = BUFFER_LEN / 2;
