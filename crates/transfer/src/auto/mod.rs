@@ -46,6 +46,8 @@ pub struct Controller {
     /// Seconds a byte, and packed by plain length, of the reference on what passes now.
     base: Base,
     input: Rate,
+    /// Something was read.
+    has_begun: bool,
     output: Rate,
     /// What the output took, before packing, bytes.
     plain_len: u64,
@@ -92,6 +94,7 @@ impl Controller {
             threads,
             base: Base { cost: FIRST_COST, size: FIRST_SIZE },
             input: Rate::new(),
+            has_begun: false,
             output: Rate::new(),
             plain_len: 0,
             trial_credit_s: FIRST_TRIALS_S,
@@ -124,6 +127,8 @@ impl Controller {
 
     /// The source waited so long for so many bytes.
     pub fn read(&mut self, now: Duration, len: usize, took: Duration) {
+        // What the source took to start says nothing of its rate.
+        let took = if std::mem::replace(&mut self.has_begun, true) { took } else { Duration::ZERO };
         self.input.add(now, len, took);
     }
 

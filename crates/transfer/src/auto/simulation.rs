@@ -219,6 +219,17 @@ fn a_fast_input_into_a_fast_output_is_stored_and_a_file_never_is() {
 }
 
 #[test]
+fn a_source_that_begins_late_is_not_held_for_slow() {
+    let (ms, mut controller) = (Duration::from_millis, Controller::new(2, false));
+    // A backup that takes a quarter of a second to begin, then gives 1 GB/s.
+    controller.read(ms(250), Controller::SAMPLE_LEN, ms(250));
+    for at in 1..=20 {
+        controller.read(ms(250 + at), 1_000_000, ms(1));
+    }
+    assert!(controller.input.waited() < 1.1e-9, "{:?}", controller.input);
+}
+
+#[test]
 fn the_same_observations_give_the_same_choices() {
     let world = World { pages: |_| logs, input: 600e6, output: |_| 100.0 * MBIT, buffer: 1e6, chunks: 300 };
     let one = run(&world, Some(Controller::new(2, false)), Setting::Stored);
