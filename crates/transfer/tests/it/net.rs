@@ -190,7 +190,9 @@ fn a_piece_that_takes_longer_than_the_permitted_silence_is_no_silence() {
 #[test]
 fn connections_that_break_before_a_piece_is_through_are_given_up() {
     let short = Patience { start: Duration::from_secs(1), reconnect: Duration::from_secs(1), ..patience() };
-    let (to, receiver) = receiving_with(Security::Clear, short, None);
+    // The receiver waits longer, or it may be the first to give up, which it would say.
+    let longer = Patience { start: Duration::from_secs(4), reconnect: Duration::from_secs(4), ..patience() };
+    let (to, receiver) = receiving_with(Security::Clear, longer, None);
     let (to, _) = breaking(to, vec![5000; 10_000]);
     let options = SendOptions { patience: short, ..options(&to, Security::Clear) };
     let pack = PackOptions { rule: Rule::Fixed(Setting::Stored), threads: threads(1) };
