@@ -216,8 +216,10 @@ impl Session {
             }
         }
         self.told.fetch_add(1, Ordering::Relaxed);
-        // What was told has arrived when the sender closes.
-        drop(timeout(FAREWELL, input.read(&mut [0; 1])).await);
+        // What was told has arrived when the sender closes; closing before it, with something unread, would take it back.
+        let mut unread = vec![0; UNREAD_LEN];
+        let farewell = async { while input.read(&mut unread).await.is_ok_and(|len| len > 0) {} };
+        drop(timeout(FAREWELL, farewell).await);
         Ok(())
     }
 
@@ -270,5 +272,7 @@ impl Session {
 const CONNECTIONS_MAX: usize = 256;
 /// How often it is looked whether anybody is there.
 const LOOK: Duration = Duration::from_millis(200);
+/// What comes after the end is read in such parts, and forgotten.
+const UNREAD_LEN: usize = 64 << 10;
 /// How long the last word may take.
 const FAREWELL: Duration = Duration::from_secs(5);
