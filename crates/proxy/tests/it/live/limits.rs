@@ -108,11 +108,14 @@ fn a_drain_ends_who_holds_nothing_and_waits_for_the_rest() {
         in_transaction.query("insert into d.t values (1)").unwrap();
         std::thread::scope(|scope| {
             let statement = scope.spawn(move || running.query("select sleep(1)"));
+            let begun = Instant::now();
             // It runs when the server says so, which it can't while another test's statement is no text.
             while !server
                 .sql("select count(*) from information_schema.processlist where info = 'select sleep(1)'")
                 .is_ok_and(|count| count == "1")
-            {}
+            {
+                assert!(begun.elapsed() < Duration::from_secs(20), "the statement never runs");
+            }
             let drain = scope.spawn(move || proxy.drain(Duration::from_secs(20), &AtomicBool::new(false)));
             // Answered until the drain begins, and then refused: nothing else.
             let refused = loop {
