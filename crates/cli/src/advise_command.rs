@@ -92,7 +92,7 @@ fn workload(args: &AdviseArgs) -> anyhow::Result<Workload> {
     };
     Ok(Workload::Trial(TrialOptions {
         server: args.tls.server(server)?,
-        server_leg: args.tls.server_leg(),
+        ssl_options: args.tls.options(),
         statements,
         allow_writes: args.allow_writes,
         time,

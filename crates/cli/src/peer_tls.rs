@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
+use bench::advise::SslOption;
 use bench::client::ClientTls;
 use bench::server_url::ServerUrl;
 use proxy::{Address, Fingerprint, ServerTls, SslMode};
@@ -98,19 +99,26 @@ impl OwnServerTls {
         Ok(())
     }
 
+    /// All of it, the mode in force first.
+    pub(crate) fn options(&self) -> Vec<SslOption> {
+        let wish = self.wish();
+        let mode = wish.mode().name().to_owned();
+        let file = |path: Option<PathBuf>| path.map(|path| path.display().to_string());
+        [
+            ("ssl-mode", Some(mode)),
+            ("ssl-ca", file(wish.ca)),
+            ("ssl-cert", file(wish.cert)),
+            ("ssl-key", file(wish.key)),
+            ("ssl-fp", wish.fingerprint.map(|fingerprint| fingerprint.to_string())),
+        ]
+        .into_iter()
+        .filter_map(|(name, value)| Some(SslOption { name, value: value? }))
+        .collect()
+    }
+
     /// For the server leg of a wirepress that is started before that server.
     pub(crate) fn server_leg(&self) -> Vec<String> {
-        let wish = self.wish();
-        let mut arguments = vec!["--ssl-mode".to_owned(), wish.mode().name().to_owned()];
-        let ServerTls { ca, cert, key, .. } = wish;
-        for (option, file) in [("--ssl-ca", ca), ("--ssl-cert", cert), ("--ssl-key", key)] {
-            arguments
-                .extend(file.into_iter().flat_map(|file| [option.to_owned(), file.display().to_string()]));
-        }
-        if let Some(fingerprint) = &self.peer.ssl_fp {
-            arguments.extend(["--ssl-fp".to_owned(), fingerprint.to_string()]);
-        }
-        arguments
+        self.options().iter().flat_map(SslOption::arguments).collect()
     }
 }
 

@@ -35,7 +35,7 @@ use lab::link::{Address, Link};
 
 pub use observed::{PcapOptions, RunningOptions, TapOptions, TapServer, TapServerFault};
 pub use score::{ScoreOptions, run as score};
-pub use trial::{StatementSource, TrialOptions};
+pub use trial::{SslOption, StatementSource, TrialOptions};
 
 use self::forecast::Way;
 use self::link::KnownLink;
@@ -92,6 +92,8 @@ struct Findings {
     server: Address,
     /// Who its clients are there.
     user: String,
+    /// The TLS that it was spoken to with; empty where the lines to paste have none of it.
+    ssl_options: Vec<SslOption>,
     exchanges: Vec<Exchange>,
     /// What the times are made of, in words: `60 exchanges timed (…)`.
     evidence: String,

@@ -34,8 +34,8 @@ use crate::server_url::ServerUrl;
 pub struct TrialOptions {
     /// The user's server.
     pub server: ServerUrl,
-    /// How a wirepress speaks to it: the arguments of its server leg's TLS.
-    pub server_leg: Vec<String>,
+    /// How it is spoken to, the mode in force first.
+    pub ssl_options: Vec<SslOption>,
     /// Where the statements are from.
     pub statements: StatementSource,
     /// Statements may write.
@@ -44,6 +44,23 @@ pub struct TrialOptions {
     pub time: Duration,
     /// The program whose `proxy` is timed.
     pub wirepress: PathBuf,
+}
+
+/// One of MySQL's options for encrypted connections, like `ssl-mode` with `verify_ca`; wirepress has the same, as an
+/// option and as a key of its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SslOption {
+    /// Without dashes.
+    pub name: &'static str,
+    /// As a file of wirepress has it.
+    pub value: String,
+}
+
+impl SslOption {
+    /// As two arguments.
+    pub fn arguments(&self) -> [String; 2] {
+        [format!("--{}", self.name), self.value.clone()]
+    }
 }
 
 /// Where statements are from.
@@ -111,6 +128,7 @@ pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyho
     Ok(Findings {
         server: trial.server.address.clone(),
         user: trial.server.account.user.clone(),
+        ssl_options: trial.ssl_options.clone(),
         evidence: evidence(statements.len(), timed.none.passes),
         per: Per::Pass,
         none_time_s: none_way.time_s(&link.shape),
@@ -182,6 +200,8 @@ fn encryption_note(source: &Source<'_>, encryption: Option<&'static str>) -> Opt
 }
 
 fn start_proxy(trial: &TrialOptions, stop: &Stop) -> anyhow::Result<WirepressProcess> {
+    let tls = trial.ssl_options.iter().flat_map(SslOption::arguments);
+    let arguments: Vec<String> = UNCOMPRESSED.map(str::to_owned).into_iter().chain(tls).collect();
     WirepressProcess::start(
         &WirepressOptions {
             program: &trial.wirepress,
@@ -190,7 +210,7 @@ fn start_proxy(trial: &TrialOptions, stop: &Stop) -> anyhow::Result<WirepressPro
             server: &trial.server.address,
             place: Place::Alone,
             policy: Policy::Fixed,
-            arguments: &[&UNCOMPRESSED.map(str::to_owned)[..], &trial.server_leg].concat(),
+            arguments: &arguments,
         },
         stop,
     )

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use bench::advise::{self, Options, Prices, StatementSource, TrialOptions, Workload};
+use bench::advise::{self, Options, Prices, SslOption, StatementSource, TrialOptions, Workload};
 use bench::client::{Account, Client, Compression, Stop};
 use lab::link::Link;
 use lab::real::{Kind, PASSWORD, RealServer, USER, required, required_with};
@@ -32,7 +32,7 @@ fn with_password(server: &RealServer, folder: &Path, statements: &str, password:
     Options {
         workload: Workload::Trial(TrialOptions {
             server: format!("mysql://{USER}:{password}@{}/advise", server.address()).parse().unwrap(),
-            server_leg: vec!["--ssl-mode".to_owned(), "disabled".to_owned()],
+            ssl_options: vec![SslOption { name: "ssl-mode", value: "disabled".to_owned() }],
             statements: StatementSource::QueryFile(query_file),
             allow_writes: false,
             time: Duration::from_secs(3),

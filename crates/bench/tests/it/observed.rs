@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use bench::advise::{self, Options, PcapOptions, Prices, StatementSource, TrialOptions, Workload};
+use bench::advise::{self, Options, PcapOptions, Prices, SslOption, StatementSource, TrialOptions, Workload};
 use bench::client::{Account, Client, Compression, Stop};
 use etherparse::PacketBuilder;
 use lab::link::Link;
@@ -182,7 +182,7 @@ fn a_capture_of_a_real_conversation_is_advised_about() {
 fn sysbench(server: &RealServer, script: &str, rows: u32, folder: &Path) -> Options {
     let trial = TrialOptions {
         server: format!("mysql://{USER}:{PASSWORD}@{}/sysbench", server.address()).parse().unwrap(),
-        server_leg: vec!["--ssl-mode".to_owned(), "disabled".to_owned()],
+        ssl_options: vec![SslOption { name: "ssl-mode", value: "disabled".to_owned() }],
         statements: StatementSource::Sysbench {
             script: script.to_owned(),
             options: vec!["tables=1".to_owned(), format!("table-size={rows}")],

@@ -214,8 +214,11 @@ fn pasted(told: &str, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
 #[test]
 fn what_is_told_to_paste_is_what_wirepress_and_mysql_take() {
     let mut configs = 0;
-    for kind in [Kind::MySql, Kind::MariaDb] {
+    for (kind, checks_tls) in [(Kind::MySql, false), (Kind::MariaDb, false), (Kind::MySql, true)] {
         let Some(server) = required(kind) else { return };
+        let datadir = server.sql("select @@datadir").unwrap().trim().trim_end_matches('/').to_owned();
+        let ca = format!("{datadir}/ca.pem");
+        let tls = if checks_tls { &["--ssl-mode", "verify_ca", "--ssl-ca", &ca][..] } else { &[] };
         server
             .sql(
                 "create database if not exists pasted; create or replace view pasted.v as \
@@ -228,7 +231,7 @@ fn what_is_told_to_paste_is_what_wirepress_and_mysql_take() {
         std::fs::write(&file, "select * from v; select * from v;").unwrap();
         let url = format!("mysql://{USER}:{PASSWORD}@{}/pasted", server.address());
         let args = ["--server", &url, "--query-file", file.to_str().unwrap(), "--for", "2"];
-        let output = advise(&args).args(["--assume-link", "20mbit,5ms"]).output().unwrap();
+        let output = advise(&args).args(["--assume-link", "20mbit,5ms"]).args(tls).output().unwrap();
         let told = String::from_utf8(output.stdout).unwrap();
         assert!(told.starts_with("Use z"), "{told}{}", String::from_utf8_lossy(&output.stderr));
         // wirepress itself was timed, on both servers.
@@ -237,6 +240,9 @@ fn what_is_told_to_paste_is_what_wirepress_and_mysql_take() {
             pasted(&told, |title| title.contains("127.0.0.1:3307") || title.contains("wirepress.toml, "))
         {
             let path = folder.path().join("wirepress.toml");
+            // Its place is for the reader to fill in.
+            let config = config.replace("DATADIR_OF_THE_SERVER", &datadir);
+            assert_eq!(config.contains("ssl-mode = \"verify_ca\""), checks_tls, "{config}");
             std::fs::write(&path, &config).unwrap();
             let check = Command::new(env!("CARGO_BIN_EXE_wirepress")).arg("check-config").arg(&path).output();
             let check = check.unwrap();
@@ -264,12 +270,13 @@ fn what_is_told_to_paste_is_what_wirepress_and_mysql_take() {
                 command.arg(own);
             }
         }
-        let output = command.args(["-N", "-e", "show status like 'compression_algorithm'"]).output().unwrap();
-        let algorithm = String::from_utf8(output.stdout).unwrap();
-        assert!(
-            client.contains(algorithm.split_whitespace().nth(1).unwrap_or("none told")),
-            "{client}{algorithm}"
-        );
+        let asked = "show status where variable_name in ('compression_algorithm', 'ssl_version')";
+        let output = command.args(["-N", "-e", asked]).output().unwrap();
+        let status = String::from_utf8(output.stdout).unwrap();
+        let algorithm = status.split_whitespace().nth(1).unwrap_or("none told");
+        assert!(client.contains(algorithm), "{client}{status}{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(client.contains("--ssl-mode=VERIFY_CA"), checks_tls, "{client}");
+        assert!(!checks_tls || status.contains("TLSv1"), "{client}{status}");
     }
     assert!(configs > 0, "no file was told");
 }

@@ -271,6 +271,8 @@ impl Observation {
         Ok(Findings {
             server: self.server,
             user: self.user,
+            // A tap sees only clients that don't encrypt.
+            ssl_options: Vec::new(),
             evidence: self.evidence,
             per: Per::Exchange { of: exchanges.len() },
             none_time_s: none_way.time_s(&link.shape),

@@ -3,12 +3,17 @@
 //! Invariants: a driver that cannot do it is given wirepress beside the app instead, and not an option that it has not;
 //! no password in them.
 //!
+//! TLS stays as it was asked for (`tls`).
+//!
 //! Source: the reference manuals of MySQL 8.4 (`--compression-algorithms`, `protocol_compression_algorithms`), MariaDB,
 //! Connector/J 9 (`useCompression`), go-sql-driver/mysql 1.9 (`compress`) and PHP's mysqli (`MYSQLI_CLIENT_COMPRESS`);
 //! what works through the proxy is in `docs/drivers.md`.
 
+mod tls;
+
 use codec::Algorithm;
 
+use self::tls::Tls;
 use super::Advice;
 use crate::advise::candidate::Packer;
 use crate::advise::verdict::Choice;
@@ -28,6 +33,7 @@ pub(super) fn lines(advice: &Advice<'_>) -> Vec<(String, Vec<String>)> {
     let (host, port) = host_and_port(&advice.findings.server);
     let user = &advice.findings.user;
     let mut all = Vec::new();
+    let tls = Tls::new(&advice.findings.ssl_options);
     let through = one.packer == Packer::Wirepress;
     let (to_host, to_port) = if through {
         ("HOST_OF_WIREPRESS".to_owned(), "3307".to_owned())
@@ -39,13 +45,15 @@ pub(super) fn lines(advice: &Advice<'_>) -> Vec<(String, Vec<String>)> {
     all.push(titled(
         "MySQL client (8.0.18 or later):",
         &[format!(
-            "mysql -h {to_host} -P {to_port} -u {user} -p --compression-algorithms={algorithm}{zstd_level}"
+            "mysql -h {to_host} -P {to_port} -u {user} -p --compression-algorithms={algorithm}{zstd_level}{}",
+            tls.of_mysql()
         )],
     ));
     if through {
         all.push(titled(
             "wirepress.toml, beside the server; `wirepress proxy --config wirepress.toml`:",
-            &beside_server(&host, &port, one.compression.algorithm, level),
+            &[beside_server(&host, &port, one.compression.algorithm, level), tls.of_client_leg(), tls.of_server_leg()]
+                .concat(),
         ));
     } else {
         all.push(titled(
@@ -57,23 +65,22 @@ pub(super) fn lines(advice: &Advice<'_>) -> Vec<(String, Vec<String>)> {
         all.push(titled(
             "Connector/J, go-sql-driver, mysqli know zlib at most: wirepress.toml beside the app asks for zstd instead of \
              them;\nthe app then connects to 127.0.0.1:3307, uncompressed:",
-            &beside_app(&to_host, &to_port, level),
+            &[beside_app(&to_host, &to_port, level), tls.of_server_leg()].concat(),
         ));
     } else {
         all.push(titled(
             "Connector/J:",
-            &[format!("jdbc:mysql://{to_host}:{to_port}/DATABASE?useCompression=true")],
+            &[format!("jdbc:mysql://{to_host}:{to_port}/DATABASE?useCompression=true{}", tls.of_connector_j())],
         ));
         all.push(titled(
             "go-sql-driver/mysql (1.9 or later):",
-            &[format!("{user}:PASSWORD@tcp({to_host}:{to_port})/DATABASE?compress=true")],
+            &[format!("{user}:PASSWORD@tcp({to_host}:{to_port})/DATABASE?compress=true{}", tls.of_go())],
         ));
-        all.push(titled(
-            "PHP, mysqli:",
-            &[format!(
-                "$link->real_connect('{to_host}', '{user}', $password, 'DATABASE', {to_port}, null, MYSQLI_CLIENT_COMPRESS);"
-            )],
-        ));
+        let (set, flags) = tls.of_mysqli();
+        let connect = format!(
+            "$link->real_connect('{to_host}', '{user}', $password, 'DATABASE', {to_port}, null, MYSQLI_CLIENT_COMPRESS{flags});"
+        );
+        all.push(titled("PHP, mysqli:", &set.into_iter().chain([connect]).collect::<Vec<_>>()));
     }
     all
 }
