@@ -8,6 +8,7 @@
 //! * [`real`]: private instances of real servers.
 //! * [`browser`]: a real one, without a window.
 //! * [`namespace`]: another host, which can be cut off.
+//! * [`wait`]: until another process has done it, with a limit.
 //!
 //! Invariants: only `peer` knows a MySQL packet; nothing but `namespace` and `kernel_link` needs root; only loopback is touched, and
 //! namespaces made here.
@@ -23,3 +24,4 @@ pub mod link;
 pub mod namespace;
 pub mod peer;
 pub mod real;
+pub mod wait;

@@ -8,6 +8,7 @@ use std::net::TcpStream;
 
 use admin::{Admin, Setup};
 use lab::real::Kind;
+use lab::wait::wait_until;
 use proxy::{Address, Proxy};
 
 use crate::stage::Stage;
@@ -153,9 +154,7 @@ fn metrics_count_what_passed_and_name_nobody() {
     client.args(["--compression-algorithms=zlib", "--execute=select repeat('wire', 100000)"]);
     assert!(client.output().unwrap().status.success());
     // Its end is counted when the session has ended.
-    while stage.proxy.counters().sessions_open() > 0 {
-        std::thread::yield_now();
-    }
+    wait_until("the session ended", || stage.proxy.counters().sessions_open() == 0);
     let (_, page) = request(&admin, "GET /metrics HTTP/1.1", &[RIGHT]);
     let series = scraped(&page);
     let listener = stage.proxy.address();
@@ -179,9 +178,7 @@ fn metrics_count_what_passed_and_name_nobody() {
         let (_, body) = request(&admin, "GET /api/connections HTTP/1.1", &[RIGHT]);
         serde_json::from_str::<serde_json::Value>(&body).unwrap()
     };
-    while connections()[0]["command"] != "Query" {
-        std::thread::yield_now();
-    }
+    wait_until("the statement runs", || connections()[0]["command"] == "Query");
     let connection = &connections()[0];
     assert_eq!(connection["user"], lab::real::USER);
     assert_eq!(connection["server_algorithm"], "zstd");

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use lab::real::Kind;
+use lab::wait::wait_until;
 use proxy::Address;
 use serde_json::Value;
 
@@ -166,9 +167,7 @@ fn traffic(stage: &Stage) {
     let mut stranger = TcpStream::connect((host.as_str(), *port)).unwrap();
     stranger.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
     stranger.read_to_end(&mut Vec::new()).unwrap();
-    while stage.proxy.counters().sessions_open() > 0 {
-        std::thread::yield_now();
-    }
+    wait_until("the stranger's session ended", || stage.proxy.counters().sessions_open() == 0);
 }
 
 /// Waits until each rule was evaluated, and the one that must fires; how many there are.

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use lab::real::{Kind, PASSWORD, RealServer, USER, required};
+use lab::wait::wait_until;
 use proxy::Address;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -63,9 +64,7 @@ fn proxy(server: &RealServer, admin: &Path) -> ProxyProcess {
     ];
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let process = ProxyProcess::start(&args, 1);
-    while UnixStream::connect(admin).is_err() {
-        std::thread::yield_now();
-    }
+    wait_until("the admin port is open", || UnixStream::connect(admin).is_ok());
     process
 }
 
@@ -166,9 +165,7 @@ fn a_second_one_is_refused_and_an_early_end_without_traffic_gives_no_verdict() {
     let _process = proxy(server, &admin);
     let at = format!("unix:{}", admin.display());
     let first = waiting(&at);
-    while !tap_is_on(server, &admin) {
-        std::thread::yield_now();
-    }
+    wait_until("the tap is on", || tap_is_on(server, &admin));
     let (code, told) = said(&advise(&["--tap", "--admin", &at]).output().unwrap());
     assert!(code == Some(1) && told.contains("another tap is on, for "), "{told}");
     kill_process(Pid::from_child(&first), Signal::INT).unwrap();

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use bench::client::{Account, Client, ClientFault, Compression, Stop};
 use lab::real::{Kind, Options, PASSWORD, USER, required_with, root_or_skip};
+use lab::wait::wait_until;
 use zeroize::Zeroizing;
 
 use crate::process::ProxyProcess;
@@ -156,9 +157,7 @@ fn insert(client: &mut Client, ids: &[u64]) -> Result<(), ClientFault> {
 fn wait_for_progress(told: &Told, more: u64) {
     let answered = || told.answered.lock().unwrap().len() as u64;
     let wanted = answered() + more;
-    while answered() < wanted {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("more statements are answered", || answered() >= wanted);
 }
 
 /// A co-tenant of the host, even where the socket's own mode would let it in.

@@ -2,6 +2,7 @@
 //!
 //! Not here: what SQL means (`sql`).
 
+use lab::wait::wait_until;
 use mysqlite::{Account, Method, Options, Server};
 use wire::{Capabilities, command as com};
 
@@ -252,20 +253,17 @@ fn a_killed_connection_ends_and_a_killed_query_stops() {
     let id = busy.lines("select connection_id()")[0].clone();
     let endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select max(i) from n";
     busy.send(com::COM_QUERY, endless.as_bytes());
-    while !killer
-        .lines("show processlist")
-        .iter()
-        .any(|line| line.starts_with(&id) && line.contains("|Query|"))
-    {
-        std::thread::yield_now();
-    }
+    wait_until("the statement runs", || {
+        let lines = killer.lines("show processlist");
+        lines.iter().any(|line| line.starts_with(&id) && line.contains("|Query|"))
+    });
     // The statement may not have reached SQLite yet: ask until it has ended.
     // The connection comes back with the answer: closed, it could not be killed any more.
     let stopped = std::thread::spawn(move || (busy.results(false).unwrap_err().code, busy));
-    while !stopped.is_finished() {
+    wait_until("the statement ended", || {
         killer.query(&format!("kill query {id}")).unwrap();
-        std::thread::yield_now();
-    }
+        stopped.is_finished()
+    });
     assert_eq!(stopped.join().unwrap().0, 1317);
     assert_eq!(killer.error("kill 999999"), 1094);
 }

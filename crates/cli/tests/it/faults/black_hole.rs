@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 use codec::Algorithm::Uncompressed;
 use lab::namespace::Namespace;
 use lab::real::{Kind, Options, required, required_with, root_or_skip};
+use lab::wait::wait_until_within;
 
 use super::bystander::log_in;
 use super::real_client::{ROW_COUNT, RealClient, ask, command, endless_result};
-use super::{MOMENT, Setting, other_than, report, wait_until};
+use super::{MOMENT, Setting, other_than, report};
 
 /// `--tcp-user-timeout`.
 const USER_TIMEOUT_S: &str = "3";
@@ -46,7 +47,7 @@ fn sessions_of_a_lost_server_end(kind: Kind) {
     })
     .unwrap();
     let waiting = RealClient::start(&server, scene.address(), Uncompressed, "select sleep(1000)");
-    wait_until("all sessions are there", IN_FLIGHT_DEADLINE, || {
+    wait_until_within("all sessions are there", IN_FLIGHT_DEADLINE, || {
         let sql = "select count(*) from information_schema.processlist where user = 'tester' and \
                    (command = 'Sleep' or info like 'select sleep%' or info like 'select hex%')";
         server.sql(sql).unwrap() == "4"
@@ -77,7 +78,7 @@ fn sessions_of_a_lost_server_end(kind: Kind) {
         // It is ended too, and not only when it asks again.
         scope.spawn(|| {
             let id = format!("connection_id={idle_id} ");
-            wait_until("the idle session's end", 2 * SILENT_DEADLINE, || {
+            wait_until_within("the idle session's end", 2 * SILENT_DEADLINE, || {
                 let log = scene.proxy.log();
                 log.lines().any(|line| line.contains("session ended: server leg") && line.contains(&id))
             });
@@ -141,12 +142,13 @@ fn sessions_of_lost_clients_end_within_the_user_timeout() {
         );
         server.sql(&sql).unwrap()
     };
-    wait_until("both statements run", IN_FLIGHT_DEADLINE, || running("select sleep%") == "1");
+    wait_until_within("both statements run", IN_FLIGHT_DEADLINE, || running("select sleep%") == "1");
 
     let others = scene.bystander.watch();
     namespace.black_hole().unwrap();
-    let took =
-        wait_until("the result's statement ended", 2 * SILENT_DEADLINE, || running("select hex%") == "0");
+    let took = wait_until_within("the result's statement ended", 2 * SILENT_DEADLINE, || {
+        running("select hex%") == "0"
+    });
     report(
         "black hole, client lost mid-result",
         "statement ended in the server",
@@ -155,7 +157,7 @@ fn sessions_of_lost_clients_end_within_the_user_timeout() {
         &others.told(),
     );
     let took = took
-        + wait_until("the session ended", 2 * SILENT_DEADLINE, || {
+        + wait_until_within("the session ended", 2 * SILENT_DEADLINE, || {
             scene.proxy.log().matches("session ended: client leg, command phase").count() == 2
         });
     report(

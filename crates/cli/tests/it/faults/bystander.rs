@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use bench::client::{Account, Client, ClientFault, Compression, Stop};
 use lab::real::{PASSWORD, USER};
+use lab::wait::wait_until_within;
 use zeroize::Zeroizing;
 
 /// Asks from its start to its end.
@@ -109,7 +110,7 @@ impl Watch<'_> {
     pub(super) fn told(&self) -> String {
         let seen = &self.bystander.seen;
         let now = seen.answered.load(Ordering::Relaxed);
-        super::wait_until("the bystander is answered", LONGEST, || {
+        wait_until_within("the bystander is answered", LONGEST, || {
             seen.answered.load(Ordering::Relaxed) > now
         });
         let answered = seen.answered.load(Ordering::Relaxed) - self.answered;

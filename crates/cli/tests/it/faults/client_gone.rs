@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use codec::Algorithm::{Uncompressed, Zlib};
 use lab::real::{Kind, Options, RealServer, required_with};
+use lab::wait::wait_until_within;
 
 use super::real_client::{RealClient, endless_result};
-use super::{MOMENT, Setting, other_than, report, wait_until};
+use super::{MOMENT, Setting, other_than, report};
 
 /// No timeout is at work: the dead client's kernel resets the connection, and the proxy the server's.
 const DEADLINE: Duration = MOMENT;
@@ -33,21 +34,23 @@ fn the_statement_of_a_dead_client_ends(kind: Kind) {
         assert_eq!(running(&server, "select hex%"), 1);
         let others = scene.bystander.watch();
         client.kill();
-        let took = wait_until("the statement ended", 2 * DEADLINE, || running(&server, "select hex%") == 0);
+        let took =
+            wait_until_within("the statement ended", 2 * DEADLINE, || running(&server, "select hex%") == 0);
         let fault = format!("client gone mid-result ({kind}, client {algorithm})");
         report(fault, "statement ended in the server", took, DEADLINE, &others.told());
     }
     // In silence nobody can be told; the server ends the statement as it would without the proxy.
     let sql = format!("select sleep({})", SILENCE.as_secs());
     let client = RealClient::start(&server, scene.address(), Uncompressed, &sql);
-    wait_until("the statement runs", DEADLINE, || running(&server, "select sleep%") == 1);
+    wait_until_within("the statement runs", DEADLINE, || running(&server, "select sleep%") == 1);
     let others = scene.bystander.watch();
     client.kill();
-    let took = wait_until("the statement ended", 2 * DEADLINE, || running(&server, "select sleep%") == 0);
+    let took =
+        wait_until_within("the statement ended", 2 * DEADLINE, || running(&server, "select sleep%") == 0);
     let fault = format!("client gone mid-query ({kind}, {} s of silence)", SILENCE.as_secs());
     report(fault, "statement ended in the server", took, SILENCE + DEADLINE, &others.told());
     // No session is left behind.
-    wait_until("all sessions ended", DEADLINE, || {
+    wait_until_within("all sessions ended", DEADLINE, || {
         server.sql("select count(*) from information_schema.processlist where user = 'tester'").unwrap()
             == "0"
     });

@@ -15,10 +15,11 @@ use std::time::{Duration, Instant};
 use bench::client::ClientFault;
 use codec::Algorithm::Uncompressed;
 use lab::real::{Kind, RealServer, required};
+use lab::wait::wait_until_within;
 
 use super::bystander::log_in;
 use super::real_client::{RealClient, command};
-use super::{MOMENT, Scene, Setting, other_than, report, wait_until};
+use super::{MOMENT, Scene, Setting, other_than, report};
 
 /// `--idle-timeout`: what is measured must take as long as without the jump, not less and not more. (A session is over a
 /// second after its client was told, if the client doesn't close.)
@@ -97,7 +98,7 @@ fn a_jump_ends_nobody_and_moves_no_limit(
     let begun = Instant::now();
     let day_before = last_day(&scene.proxy.log()).to_owned();
     clock.set(offset_s);
-    wait_until("the proxy's clock jumped", SOON, || last_day(&scene.proxy.log()) != day_before);
+    wait_until_within("the proxy's clock jumped", SOON, || last_day(&scene.proxy.log()) != day_before);
     assert!(statement.runs(), "the statement was ended");
     assert!(is_kept_open(&greeted), "the login was ended");
     let began_idle = Instant::now();
@@ -108,7 +109,7 @@ fn a_jump_ends_nobody_and_moves_no_limit(
     report(fault, "statement answered", begun.elapsed(), SOON, &others.told());
 
     // The idle session ends when it is due, no sooner and no later.
-    wait_until("the idle session ended", DEADLINE, || timeouts() > timeouts_before);
+    wait_until_within("the idle session ended", DEADLINE, || timeouts() > timeouts_before);
     let took = began_idle.elapsed();
     let Err(ClientFault::Refused(error)) = idle.query("select 1") else { panic!("it lived on") };
     assert_eq!(error.code, 4031);
@@ -145,7 +146,7 @@ fn a_wall_clock_that_jumps_ends_no_session_and_moves_no_limit() {
     let (new_cert, new_key) = proxy::make_self_signed(another.path()).unwrap();
     std::fs::copy(new_key, key).unwrap();
     std::fs::copy(new_cert, cert).unwrap();
-    let took = wait_until("the certificate is read again", SOON, || {
+    let took = wait_until_within("the certificate is read again", SOON, || {
         use_tls();
         scene.proxy.log().contains("TLS files were read again")
     });

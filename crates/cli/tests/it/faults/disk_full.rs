@@ -9,10 +9,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use lab::real::{Kind, RealServer, required, root_or_skip};
+use lab::wait::wait_until_within;
 use rustix::process::Signal;
 
 use super::bystander::log_in;
-use super::{MOMENT, Scene, Setting, other_than, report, wait_until};
+use super::{MOMENT, Scene, Setting, other_than, report};
 
 /// No timeout is at work: nobody waits for the log. For a hundred sessions that take milliseconds each.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -121,7 +122,7 @@ fn lines_that_a_full_disk_did_not_take_are_counted_when_it_takes_some_again() {
     // Somebody deletes old logs: here the beginning of this one.
     let others = scene.bystander.watch();
     std::fs::File::options().write(true).open(&log).unwrap().set_len(0).unwrap();
-    let took = wait_until("lines are written again", DEADLINE, || {
+    let took = wait_until_within("lines are written again", DEADLINE, || {
         drop(serve_one(scene.address()));
         let text = std::fs::read_to_string(&log).unwrap();
         text.contains("log lines were lost: standard error did not take them")

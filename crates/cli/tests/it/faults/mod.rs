@@ -27,7 +27,7 @@ mod slow_reader;
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lab::real::{Kind, RealServer, required};
 use tempfile::TempDir;
@@ -120,21 +120,6 @@ fn report(fault: impl Display, told: &str, took: Duration, deadline: Duration, o
     assert!(took <= deadline, "{fault}: {took:?}");
 }
 
-/// Waits until `is_so`; how long it took.
-///
-/// # Panics
-/// If it isn't so within `limit`.
-fn wait_until(what: &str, limit: Duration, mut is_so: impl FnMut() -> bool) -> Duration {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < limit, "not within {limit:?}: {what}");
-        std::thread::sleep(LOOK);
-    }
-    begun.elapsed()
-}
-
 /// What a deadline has beyond the timeout that it is made of: processes that want the same cores, and the client's own
 /// way.
 const MOMENT: Duration = Duration::from_secs(5);
-/// Between two looks at something that another process does.
-const LOOK: Duration = Duration::from_millis(10);

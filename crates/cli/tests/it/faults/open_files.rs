@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 
 use bench::client::ClientFault;
 use lab::real::{Kind, required};
+use lab::wait::wait_until_within;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use super::bystander::{log_in, try_log_in};
 use super::readings::{cpu_time, open_files};
 use super::real_client::ask;
-use super::{MOMENT, Setting, other_than, report, wait_until};
+use super::{MOMENT, Setting, other_than, report};
 
 /// Clients wait in the queue for a second, in case files become free, and are told then; and a moment.
 const DEADLINE: Duration = Duration::from_secs(1).saturating_add(MOMENT);
@@ -57,7 +58,9 @@ fn clients_are_told_when_files_run_out_and_served_when_there_are_some_again() {
     report("no file for the server's socket", &told, ended.took, DEADLINE, &others.told());
 
     // None: nobody is accepted.
-    wait_until("the refused session's socket is closed", DEADLINE, || open_files(pid).len() == open_before);
+    wait_until_within("the refused session's socket is closed", DEADLINE, || {
+        open_files(pid).len() == open_before
+    });
     leave_files(pid, 0);
     let others = scene.bystander.watch();
     let (cpu, begun) = (cpu_time(pid), Instant::now());
@@ -114,7 +117,7 @@ fn a_low_limit_of_files_is_a_limit_of_connections() {
     let told = format!("client told \"{refusal}\"");
     report(format!("limit of {FILES_AT_START} files"), &told, begun.elapsed(), DEADLINE, &others.told());
     sessions.pop().unwrap().quit();
-    wait_until("there is room again", DEADLINE, || {
+    wait_until_within("there is room again", DEADLINE, || {
         let mut greeting = [0; 5];
         TcpStream::connect(scene.address()).unwrap().read_exact(&mut greeting).unwrap();
         // Protocol version 10, or an error.

@@ -8,12 +8,13 @@ use std::time::Duration;
 use bench::client::ClientFault;
 use codec::Algorithm::{Uncompressed, Zlib};
 use lab::real::{Kind, Options, required_with};
+use lab::wait::wait_until_within;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::bystander::log_in;
 use super::readings::is_stopped;
 use super::real_client::{ROW_COUNT, RealClient, ask, endless_result};
-use super::{MOMENT, Setting, other_than, report, wait_until};
+use super::{MOMENT, Setting, other_than, report};
 
 /// The greeting is due within this.
 const LOGIN_TIMEOUT_S: &str = "2";
@@ -37,7 +38,7 @@ fn sessions_wait_and_new_clients_are_told(kind: Kind) {
     let others = scene.bystander.watch();
     kill_process(pid, Signal::STOP).unwrap();
     // Each thread stops by itself, when it next meets the kernel.
-    wait_until("all threads stopped", DEADLINE, || is_stopped(pid));
+    wait_until_within("all threads stopped", DEADLINE, || is_stopped(pid));
     // Sent to a server that does not run: a silence that is legal, however long.
     let waiting = std::thread::spawn(move || -> Result<u64, ClientFault> {
         let answer = idle.query("select 1")?;

@@ -13,11 +13,12 @@ use std::time::{Duration, Instant};
 
 use codec::Algorithm::{Uncompressed, Zlib};
 use lab::real::{Kind, Options, required_with};
+use lab::wait::wait_until_within;
 
 use super::bystander::log_in;
 use super::readings::{cpu_time, pss_bytes};
 use super::real_client::{RealClient, endless_result};
-use super::{Scene, Setting, other_than, report, wait_until};
+use super::{Scene, Setting, other_than, report};
 
 /// No timeout is at work: a scan takes a second or so, and this is a hang.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -102,7 +103,7 @@ fn slow_readers(scene: &Scene, server: &lab::real::RealServer) -> Vec<(Trickle, 
     let slow: Vec<_> = (0..SLOW_COUNT).map(start).collect();
     // Until the server waits for all of them.
     let mut before = (server.cpu_time().unwrap(), Instant::now());
-    wait_until("the slow readers' buffers are full", FILL_LIMIT, || {
+    wait_until_within("the slow readers' buffers are full", FILL_LIMIT, || {
         let now = server.cpu_time().unwrap();
         if now > before.0 + Duration::from_millis(20) {
             before = (now, Instant::now());

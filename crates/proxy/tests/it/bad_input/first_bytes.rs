@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use codec::{Algorithm, AlgorithmSet};
 use lab::peer::packets;
+use lab::wait::wait_until;
 use wire::connect::Login;
 use wire::{Capabilities, Side};
 
@@ -89,11 +90,7 @@ fn random_bytes_end_their_session_only() {
         client.receive_end().unwrap();
         drop(client);
         let counters = stage.proxy.counters();
-        let begun = Instant::now();
-        while counters.sessions_open() > 1 {
-            assert!(begun.elapsed() < lab::peer::PATIENCE, "seed {seed}");
-            std::thread::yield_now();
-        }
+        wait_until(&format!("seed {seed}: its session ended"), || counters.sessions_open() <= 1);
         assert_eq!(counters.faults().len(), 1, "seed {seed}: {:?}", counters.faults());
         other.assert_alive();
     }

@@ -15,9 +15,10 @@ mod memory;
 mod proxy_header;
 mod unreachable;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use lab::peer::{PATIENCE, Peer};
+use lab::peer::Peer;
+use lab::wait::wait_while_amiss;
 use wire::Side;
 use wire::response::ErrPacket;
 
@@ -45,10 +46,8 @@ pub(crate) fn assert_counted(stage: &Stage, side: Side, cause: &str) {
 /// The fault is counted so many times by and by: a session's end comes a moment after its client's.
 fn assert_counted_times(stage: &Stage, side: Side, cause: &str, times: u64) {
     let counters = stage.proxy.counters();
-    let begun = Instant::now();
-    while counters.faults_of(side, cause) < times {
-        assert!(begun.elapsed() < PATIENCE, "no {cause} of the {side} in {:?}", counters.faults());
-        std::thread::yield_now();
-    }
+    wait_while_amiss(&format!("{cause} of the {side}"), || {
+        if counters.faults_of(side, cause) < times { Err(counters.faults()) } else { Ok(()) }
+    });
     assert_eq!(counters.faults().values().sum::<u64>(), times, "{:?}", counters.faults());
 }

@@ -3,10 +3,10 @@
 //! Not here: what is shown of it (crate `admin`).
 
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use codec::Algorithm::{Uncompressed, Zlib, Zstd};
 use lab::real::{Kind, required};
+use lab::wait::wait_while_amiss;
 use proxy::{Connection, LegLens, Live, SslMode};
 use wire::command::{COM_INIT_DB, COM_QUERY};
 
@@ -23,14 +23,6 @@ fn work(client: &mut Client) {
         client.query(statement);
     }
     client.query(format!("select length('{}')", "press".repeat(50_000)));
-}
-
-fn wait_until<T: std::fmt::Debug>(what: &str, mut look: impl FnMut() -> Result<(), T>) {
-    let begun = Instant::now();
-    while let Err(seen) = look() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{what}: {seen:?}");
-        std::thread::yield_now();
-    }
 }
 
 fn only(live: &Live) -> Connection {
@@ -79,7 +71,7 @@ fn a_legs_bytes_are_those_that_its_socket_counts() {
             let proxy::Address::Tcp { port, .. } = route.address else { unreachable!() };
             // The SYN of a socket that connects counts as one byte.
             let sockets = [(port, client.address.unwrap().port(), 0), (own_port, server.address().port(), 1)];
-            wait_until(&format!("{legs}, TLS {tls}"), || {
+            wait_while_amiss(&format!("{legs}, TLS {tls}"), || {
                 let connection = only(&live);
                 let counted = connection.legs.map(|leg| [leg.socket_received_len, leg.socket_sent_len]);
                 let by_kernel = sockets.map(|(own, peers, syn_len)| {
@@ -116,7 +108,7 @@ fn plain_bytes_are_those_of_a_direct_connection() {
             let live = route.proxy.as_ref().unwrap().live();
             let mut client = route.connect();
             work(&mut client);
-            wait_until(&format!("{kind}, {legs}"), || match only(&live).traffic[1].plain_len {
+            wait_while_amiss(&format!("{kind}, {legs}"), || match only(&live).traffic[1].plain_len {
                 len if len == expected => Ok(()),
                 other => Err((other, expected)),
             });
@@ -174,7 +166,7 @@ fn a_running_session_is_seen_and_can_be_killed() {
         let mut client = route.connect();
         client.query("do 1");
         client.ask(&[&[COM_INIT_DB], &b"mysql"[..]].concat());
-        wait_until("its database", || {
+        wait_while_amiss("its database", || {
             let connection = only(&live);
             let database = connection.logged_in.as_ref().and_then(|facts| facts.database.clone());
             let is_asleep = connection.command_name() == "Sleep" && connection.commands == 2;
@@ -190,7 +182,7 @@ fn a_running_session_is_seen_and_can_be_killed() {
         assert_eq!(facts.client, client.address.unwrap().to_string());
 
         client.send(&[&[COM_QUERY], &b"select sleep(600)"[..]].concat());
-        wait_until("the statement", || match only(&live).command_name() {
+        wait_while_amiss("the statement", || match only(&live).command_name() {
             "Query" => Ok(()),
             other => Err(other),
         });
@@ -200,7 +192,7 @@ fn a_running_session_is_seen_and_can_be_killed() {
         let text = String::from_utf8_lossy(&error).into_owned();
         assert!(error.starts_with(&[0xff, 0x87, 0x07]) && text.contains("killed"), "{legs}: {text}");
         assert_eq!(client.packet(), None);
-        wait_until("its end", || if live.connections().is_empty() { Ok(()) } else { Err(()) });
+        wait_while_amiss("its end", || if live.connections().is_empty() { Ok(()) } else { Err(()) });
         assert_eq!(proxy.counters().faults_of(wire::Side::Client, "killed"), 1);
         // What it has carried stays in the sums.
         let sums = live.sums();

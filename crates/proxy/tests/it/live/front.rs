@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
 use lab::real::RealServer;
+use lab::wait::wait_until;
 use proxy::{Address, Config, Counters, ListenerConfig, Proxy, SslMode};
 use tempfile::TempDir;
 use wire::Side;
@@ -70,9 +71,7 @@ impl<'s> Front<'s> {
     /// The counters, when no session is open.
     pub(crate) fn ended(&self) -> &Counters {
         let counters = self.proxy.counters();
-        while counters.sessions_open() > 0 {
-            std::thread::yield_now();
-        }
+        wait_until("all sessions ended", || counters.sessions_open() == 0);
         counters
     }
 

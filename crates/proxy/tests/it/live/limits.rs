@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use codec::Algorithm;
 use lab::real::{Kind, PASSWORD, RealServer, USER, required};
+use lab::wait::wait_until;
 use proxy::{Address, Config, ListenerConfig, Proxy, SslMode};
 use wire::Side;
 
@@ -147,7 +148,5 @@ fn a_drains_deadline_ends_a_transaction_and_says_so() {
 }
 
 fn await_end_of_all(proxy: &Proxy) {
-    while proxy.counters().sessions_open() > 0 {
-        std::thread::yield_now();
-    }
+    wait_until("all sessions ended", || proxy.counters().sessions_open() == 0);
 }

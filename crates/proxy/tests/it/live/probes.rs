@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use lab::namespace::Namespace;
 use lab::real::{Kind, Options, PASSWORD, RealServer, USER, required_with, root_or_skip};
+use lab::wait::wait_until;
 use proxy::{Address, ListenerConfig, ListenerTls, Proxy, ServerTls, SslMode, TlsMode, make_self_signed};
 use tempfile::TempDir;
 use wire::Capabilities;
@@ -295,9 +296,7 @@ fn haproxys_checks_are_no_faults_and_no_connect_errors() {
         haproxy.wait_for_checks(&proxy, 300);
         assert_eq!(login_error(&server, "127.0.0.1", haproxy.port), None);
         drop(haproxy);
-        while proxy.counters().sessions_open() > 0 {
-            std::thread::yield_now();
-        }
+        wait_until("the last check ended", || proxy.counters().sessions_open() == 0);
         assert!(proxy.counters().faults().is_empty(), "{:?}", proxy.counters().faults());
         let counted = server.sql("select coalesce(sum(sum_connect_errors + count_handshake_errors), 0) from performance_schema.host_cache");
         assert_eq!(counted.unwrap(), "0");

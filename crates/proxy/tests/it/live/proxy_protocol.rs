@@ -7,12 +7,11 @@
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use codec::Algorithm;
 use lab::peer::Peer;
 use lab::real::{Kind, Options as ServerOptions, PASSWORD, RealServer, USER, required, required_with};
+use lab::wait::wait_until;
 use proxy::{Address, ListenerConfig, ListenerTls, Proxy, SendProxy, SslMode, TlsMode};
 use tempfile::TempDir;
 use wire::Capabilities;
@@ -68,14 +67,6 @@ impl Drop for HaProxy {
     fn drop(&mut self) {
         drop(self.process.kill());
         drop(self.process.wait());
-    }
-}
-
-fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !done() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "not in time: {what}");
-        thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -3,10 +3,11 @@
 //! Not here: the count of strikes (`servers::health`), checks against `max_connect_errors` (`probes`).
 
 use std::io::Write;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use codec::Algorithm;
 use lab::real::{Kind, Options, PASSWORD, RealServer, USER, required_with};
+use lab::wait::{wait_until, wait_while_amiss};
 use proxy::{Config, ListenerConfig, Monitor, Proxy, RoutingStrategy, SendProxy, SslMode};
 use tempfile::NamedTempFile;
 
@@ -34,12 +35,11 @@ fn is_mariadb(connection: &mut Connection) -> bool {
 }
 
 /// Waits until a look at the proxy says so.
-fn wait_until(what: &str, proxy: &Proxy, is_so: impl Fn(&[(proxy::Address, String)]) -> bool) {
-    let begun = Instant::now();
-    while !is_so(&proxy.servers_down()) {
-        assert!(begun.elapsed() < Duration::from_secs(30), "{what}: {:?}", proxy.servers_down());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+fn wait_for_servers(what: &str, proxy: &Proxy, is_so: impl Fn(&[(proxy::Address, String)]) -> bool) {
+    wait_while_amiss(what, || {
+        let down = proxy.servers_down();
+        if is_so(&down) { Ok(()) } else { Err(down) }
+    });
 }
 
 fn wait_for_checks(server: &RealServer, checks: u64) {
@@ -48,9 +48,7 @@ fn wait_for_checks(server: &RealServer, checks: u64) {
         row.split('\t').nth(1).unwrap().parse().unwrap()
     };
     let before = connections();
-    while connections() < before + 2 * checks {
-        std::thread::yield_now();
-    }
+    wait_until("the server is checked", || connections() >= before + 2 * checks);
 }
 
 #[test]
@@ -64,11 +62,11 @@ fn sessions_go_to_the_first_server_that_is_up() {
     // At once, whatever checks have seen: the client notices nothing.
     let mut moved = open(&proxy);
     assert!(is_mariadb(&mut moved));
-    wait_until("MySQL is down", &proxy, |down| down.len() == 1);
+    wait_for_servers("MySQL is down", &proxy, |down| down.len() == 1);
     assert!(proxy.servers_down()[0].1.contains("refused"), "{:?}", proxy.servers_down());
 
     mysql.restart().unwrap();
-    wait_until("MySQL is back", &proxy, <[_]>::is_empty);
+    wait_for_servers("MySQL is back", &proxy, <[_]>::is_empty);
     assert!(!is_mariadb(&mut open(&proxy)));
     // Who runs is left where it is.
     assert!(is_mariadb(&mut moved));
@@ -76,7 +74,7 @@ fn sessions_go_to_the_first_server_that_is_up() {
     let addresses = [mysql.address().to_string(), mariadb.address().to_string()];
     mysql.kill().unwrap();
     mariadb.kill().unwrap();
-    wait_until("both are down", &proxy, |down| down.len() == 2);
+    wait_for_servers("both are down", &proxy, |down| down.len() == 2);
     let Err(error) = Connection::open(proxy.address(), Algorithm::Zlib, USER, PASSWORD) else {
         panic!("no server is left");
     };
@@ -103,9 +101,7 @@ fn sessions_go_to_the_server_with_the_least_connections() {
         index += 1;
         !on_mariadb[index - 1]
     });
-    while proxy.counters().sessions_open() > 3 {
-        std::thread::yield_now();
-    }
+    wait_until("those on MariaDB ended", || proxy.counters().sessions_open() <= 3);
     assert!((0..3).map(|_| open(&proxy)).collect::<Vec<_>>().iter_mut().all(is_mariadb));
 }
 
@@ -154,7 +150,7 @@ fn a_galera_node_that_is_not_synced_gets_no_new_sessions() {
     let mut before = open(&proxy);
     assert_eq!(before.query("select variable_value from information_schema.global_status where variable_name='wsrep_local_state_comment'"), Ok("Synced".to_owned()));
     node.sql("set global wsrep_desync=on").unwrap();
-    wait_until("the node is desynced", &proxy, |down| {
+    wait_for_servers("the node is desynced", &proxy, |down| {
         down.iter().any(|(_, why)| why.contains("Donor/Desynced"))
     });
     let Err(error) = Connection::open(proxy.address(), Algorithm::Zlib, USER, PASSWORD) else {
@@ -163,7 +159,7 @@ fn a_galera_node_that_is_not_synced_gets_no_new_sessions() {
     assert!(error.message.contains("not Synced, but Donor/Desynced"), "{error}");
     assert_eq!(before.query("select 1"), Ok("1".to_owned()));
     node.sql("set global wsrep_desync=off").unwrap();
-    wait_until("the node is synced", &proxy, <[_]>::is_empty);
+    wait_for_servers("the node is synced", &proxy, <[_]>::is_empty);
     assert_eq!(open(&proxy).query("select 2"), Ok("2".to_owned()));
 }
 
@@ -182,13 +178,13 @@ fn a_replica_whose_threads_stop(kind: Kind, words: [&str; 4]) {
         wait_for_checks(&replica, 3);
         assert_eq!(proxy.servers_down(), []);
         replica.sql(stop_applier).unwrap();
-        wait_until("the applier is stopped", &proxy, |down| {
+        wait_for_servers("the applier is stopped", &proxy, |down| {
             down.iter().any(|(_, why)| why.contains("applier"))
         });
         replica.sql(if kind.is_mariadb() { "start slave" } else { "start replica" }).unwrap();
-        wait_until("the replica runs", &proxy, <[_]>::is_empty);
+        wait_for_servers("the replica runs", &proxy, <[_]>::is_empty);
         replica.sql(stop_receiver).unwrap();
-        wait_until("the receiver is stopped", &proxy, |down| {
+        wait_for_servers("the receiver is stopped", &proxy, |down| {
             down.iter().any(|(_, why)| why.contains("receiver"))
         });
     }
@@ -244,7 +240,7 @@ fn a_server_that_takes_a_check_s_proxy_header_for_a_login_is_named() {
         let mut config = config(&[&mysql, &mariadb]);
         config.send_proxy = Some(version);
         let proxy = Proxy::start(config).unwrap();
-        wait_until("MySQL is down", &proxy, |down| down.len() == 1);
+        wait_for_servers("MySQL is down", &proxy, |down| down.len() == 1);
         let (address, why) = &proxy.servers_down()[0];
         assert_eq!(*address, mysql.address().into());
         assert!(why.contains("which takes a PROXY protocol header for a login"), "{why}");

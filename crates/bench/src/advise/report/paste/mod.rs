@@ -52,8 +52,12 @@ pub(super) fn lines(advice: &Advice<'_>) -> Vec<(String, Vec<String>)> {
     if through {
         all.push(titled(
             "wirepress.toml, beside the server; `wirepress proxy --config wirepress.toml`:",
-            &[beside_server(&host, &port, one.compression.algorithm, level), tls.of_client_leg(), tls.of_server_leg()]
-                .concat(),
+            &[
+                beside_server(&host, &port, one.compression.algorithm, level),
+                tls.of_client_leg(),
+                tls.of_server_leg(),
+            ]
+            .concat(),
         ));
     } else {
         all.push(titled(
@@ -70,7 +74,10 @@ pub(super) fn lines(advice: &Advice<'_>) -> Vec<(String, Vec<String>)> {
     } else {
         all.push(titled(
             "Connector/J:",
-            &[format!("jdbc:mysql://{to_host}:{to_port}/DATABASE?useCompression=true{}", tls.of_connector_j())],
+            &[format!(
+                "jdbc:mysql://{to_host}:{to_port}/DATABASE?useCompression=true{}",
+                tls.of_connector_j()
+            )],
         ));
         all.push(titled(
             "go-sql-driver/mysql (1.9 or later):",

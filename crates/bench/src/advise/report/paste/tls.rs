@@ -71,7 +71,7 @@ impl<'a> Tls<'a> {
 
     /// `&tls=...` of go-sql-driver: files are read by the program, which registers them under a name.
     pub(super) fn of_go(&self) -> &'static str {
-        match (self.is_wanted(), self.value(CA).or(self.value(CERT)), self.mode()) {
+        match (self.is_wanted(), self.value(CA).or_else(|| self.value(CERT)), self.mode()) {
             (false, ..) => "",
             (true, Some(_), _) => "&tls=NAME_OF_REGISTERED_TLS_CONFIG",
             (true, None, "required") => "&tls=skip-verify",
@@ -86,9 +86,8 @@ impl<'a> Tls<'a> {
         }
         let file = |name| self.value(name).map_or_else(|| "null".to_owned(), |path| format!("'{path}'"));
         let has_files = [CA, CERT].iter().any(|name| self.value(name).is_some());
-        let set = has_files.then(|| {
-            format!("$link->ssl_set({}, {}, {}, null, null);", file(KEY), file(CERT), file(CA))
-        });
+        let set = has_files
+            .then(|| format!("$link->ssl_set({}, {}, {}, null, null);", file(KEY), file(CERT), file(CA)));
         let checks = self.mode() != "required";
         let flags = if checks {
             " | MYSQLI_CLIENT_SSL"
@@ -127,7 +126,10 @@ mod tests {
     fn each_is_told_in_its_own_words() {
         let given = options(&[(MODE, "verify_ca"), (CA, "/ca.pem"), (CERT, "/me.pem"), (KEY, "/me.key")]);
         let tls = Tls::new(&given);
-        assert_eq!(tls.of_mysql(), " --ssl-mode=VERIFY_CA --ssl-ca=/ca.pem --ssl-cert=/me.pem --ssl-key=/me.key");
+        assert_eq!(
+            tls.of_mysql(),
+            " --ssl-mode=VERIFY_CA --ssl-ca=/ca.pem --ssl-cert=/me.pem --ssl-key=/me.key"
+        );
         assert_eq!(tls.of_server_leg()[..2], ["ssl-mode = \"verify_ca\"", "ssl-ca = \"/ca.pem\""]);
         assert_eq!(tls.of_client_leg()[0], "tls = \"required\"");
         assert_eq!(

@@ -6,9 +6,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::Barrier;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use lab::real::{Kind, Options, RealServer, required_with};
+use lab::wait::{PATIENCE, wait_while_amiss};
 
 use crate::live::client::{Client, Terms, remember_password};
 use crate::live::route::{Legs, Route, complaint};
@@ -22,7 +23,7 @@ fn an_interrupt_kills_the_statement_alone(kind: Kind) {
         let statements =
             format!("select sleep({}), 'interrupt {index}'; select 'behind it'", PATIENCE.as_secs());
         let client = spawn(route.cli().arg("--force"), &statements);
-        wait_until(server, &format!("info like 'select sleep%interrupt {index}%'"), "1");
+        wait_for_statements(server, &format!("info like 'select sleep%interrupt {index}%'"), "1");
         let killed = Command::new("kill").args(["-INT", &client.id().to_string()]).status().unwrap();
         assert!(killed.success());
         let output = client.wait_with_output().unwrap();
@@ -151,7 +152,7 @@ fn mysqls_client_tells_of_its_idle_timeout_on_every_pair_of_legs() {
             line.trim_end().to_owned()
         })
         .collect();
-    wait_until(server, &format!("id in ({})", ids.join(", ")), "0");
+    wait_for_statements(server, &format!("id in ({})", ids.join(", ")), "0");
     for (mut client, (legs, _)) in clients.drain(..).zip(&routes) {
         client.stdin.take().unwrap().write_all(b"select 'too late';\n").unwrap();
         let output = client.wait_with_output().unwrap();
@@ -219,17 +220,15 @@ fn spawn(command: &mut Command, statements: &str) -> Child {
 }
 
 /// Asks the server until `count` of its threads fit `condition`.
-fn wait_until(server: &RealServer, condition: &str, count: &str) {
-    let begun = Instant::now();
+fn wait_for_statements(server: &RealServer, condition: &str, count: &str) {
     let statement = format!("select count(*) from information_schema.processlist where {condition}");
     // MySQL can't tell while a neighbour's statement is no text.
-    while !server.sql(&statement).is_ok_and(|found| found == count) {
-        assert!(begun.elapsed() < PATIENCE / 2, "never {count} with {condition}");
-    }
+    wait_while_amiss(&format!("{count} with {condition}"), || match server.sql(&statement) {
+        Ok(found) if found == count => Ok(()),
+        seen => Err(seen),
+    });
 }
 
 /// A gigabyte that packs to a half: no buffer on the way holds it.
 const ENDLESS: &str = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 1000)
     select hex(random_bytes(500)) from n a, n b;";
-/// Many times what anything here takes on two busy cores.
-const PATIENCE: Duration = Duration::from_secs(60);

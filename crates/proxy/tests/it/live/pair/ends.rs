@@ -7,10 +7,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use lab::real::{Kind, required};
+use lab::wait::wait_until;
 use wire::command::COM_QUERY;
 use wire::response::err;
 
-use super::{Halves, wait_until};
+use super::Halves;
 use crate::live::client::{Client, Terms, remember_password};
 use crate::live::proxy_protocol::{CLIENT_ATTRIBUTES, attributes_of};
 
@@ -86,7 +87,7 @@ fn a_half_that_dies_in_the_middle_of_a_result_never_makes_it_look_complete() {
     drop(listener);
     assert_broken_off(client);
     let counters = dialer.counters();
-    wait_until(|| counters.sessions_open() == 0);
+    wait_until("all sessions ended", || counters.sessions_open() == 0);
     assert!(!counters.faults().is_empty(), "it is told as a fault");
     drop(tap);
 }
@@ -101,7 +102,7 @@ fn a_cut_wire_ends_both_sessions_and_new_ones_are_served() {
     assert_broken_off(client);
     // The warm ones were cut as well, which no client notices.
     assert_eq!(connect(&halves).value("select 'again'"), "again");
-    wait_until(|| halves.listener.counters().sessions_open() <= 1);
+    wait_until("one session is left", || halves.listener.counters().sessions_open() <= 1);
 }
 
 #[test]
@@ -116,7 +117,7 @@ fn a_damaged_stream_ends_its_session_by_name() {
     client.send(&[&[COM_QUERY], &b"select repeat('wire', 10)"[..]].concat());
     assert_broken_off(client);
     let counters = halves.dialer.counters();
-    wait_until(|| counters.sessions_open() == 0);
+    wait_until("all sessions ended", || counters.sessions_open() == 0);
     let named = ["pair_checksum", "pair_frame", "body_corrupt"];
     let faults: u64 = named.iter().map(|cause| counters.faults_of(wire::Side::Server, cause)).sum();
     assert_eq!(faults, 1, "{:?}", counters.faults());

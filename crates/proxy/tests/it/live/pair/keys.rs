@@ -5,10 +5,11 @@
 use std::path::PathBuf;
 
 use lab::real::{Kind, Options, PASSWORD, RealServer, USER, required, required_with};
+use lab::wait::wait_until;
 use proxy::{ListenerConfig, ListenerTls, Proxy, SslMode, TlsMode};
 use tempfile::TempDir;
 
-use super::{Halves, pair_dialer, pair_listener, wait_until};
+use super::{Halves, pair_dialer, pair_listener};
 use crate::live::client::{Client, Terms, remember_password};
 use crate::live::front;
 use crate::live::tls::certificates::Authority;
@@ -35,7 +36,7 @@ fn refused(server: &RealServer, halves: &Halves, reason: &str, cause: &str) {
     let told = answer(halves).unwrap_err();
     assert!(told.contains("1429") && told.contains(reason), "{told}");
     let counters = halves.dialer.counters();
-    wait_until(|| counters.sessions_open() == 0);
+    wait_until("all sessions ended", || counters.sessions_open() == 0);
     assert!(counters.faults_of(wire::Side::Server, cause) >= 1, "{:?}", counters.faults());
     assert!(server.sql("do 1").is_ok());
 }
@@ -71,7 +72,9 @@ fn another_key_or_none_at_one_end_is_refused_and_both_ends_say_so() {
     let to = || server.address().into();
     let halves = Halves::to(to(), with_key(&ours), with_key(&theirs));
     refused(server, &halves, "the --pair-key of the two ends differs", "pair_refused");
-    wait_until(|| halves.listener.counters().faults_of(wire::Side::Client, "pair_key") >= 1);
+    wait_until("the fault is counted", || {
+        halves.listener.counters().faults_of(wire::Side::Client, "pair_key") >= 1
+    });
     // No key at the dialer: it comes in clear.
     let halves = Halves::to(to(), |_| {}, with_key(&ours));
     refused(server, &halves, "wants TLS: give the same --pair-key", "pair_refused");

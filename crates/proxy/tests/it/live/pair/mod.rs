@@ -11,23 +11,9 @@ mod tap;
 mod warm;
 mod wrong_peers;
 
-use std::time::{Duration, Instant};
-
 use lab::real::RealServer;
 use proxy::{Address, ListenerConfig, Proxy, SslMode};
 use tap::Tap;
-
-/// For what another thread does.
-fn wait_until(what: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !what() {
-        assert!(begun.elapsed() < PATIENCE);
-        std::thread::yield_now();
-    }
-}
-
-/// Many times what anything here takes on two busy cores.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Both halves, and the wire between them.
 struct Halves {

@@ -5,8 +5,9 @@
 use std::time::Duration;
 
 use lab::real::{Kind, required};
+use lab::wait::wait_until;
 
-use super::{Halves, wait_until};
+use super::Halves;
 use crate::live::client::{Client, Terms, remember_password};
 
 #[test]
@@ -22,11 +23,11 @@ fn a_session_takes_a_warm_stream_and_another_is_made_ready() {
     let connect = || Client::connect(dialer.address(), &Terms::default()).unwrap();
     let first = connect();
     // Its own, and one for the next.
-    wait_until(|| halves.tap.connections() == 2);
-    wait_until(|| halves.tap.lens()[1] > 0);
+    wait_until("two connections", || halves.tap.connections() == 2);
+    wait_until("one of them is greeted", || halves.tap.lens()[1] > 0);
     let mut second = connect();
     assert_eq!(second.value("select 1"), "1");
-    wait_until(|| halves.tap.connections() == 3);
+    wait_until("a third connection", || halves.tap.connections() == 3);
     assert_eq!(halves.listener.counters().sessions(), 2, "a warm stream is no session");
     drop((first, second));
 }
@@ -50,7 +51,7 @@ fn an_idle_session_rests_and_goes_on_with_a_new_history() {
     assert!(second * 2 < first, "history: {first}, then {second} bytes");
     // Both directions say that they rest: a header each.
     let [to_listener, to_dialer] = halves.tap.lens();
-    wait_until(|| halves.tap.lens() == [to_listener + 7, to_dialer + 7]);
+    wait_until("both histories were given back", || halves.tap.lens() == [to_listener + 7, to_dialer + 7]);
     let third = ask();
     assert!(third > second * 2, "a new history begins: {second}, then {third} bytes");
     assert!(ask() * 2 < third);

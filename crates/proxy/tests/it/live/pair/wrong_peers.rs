@@ -8,10 +8,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lab::real::{Kind, required};
+use lab::wait::wait_until;
 use proxy::{Address, Proxy};
 use wire::response::ErrPacket;
 
-use super::{pair_dialer, pair_listener, wait_until};
+use super::{pair_dialer, pair_listener};
 use crate::live::client::{Client, Terms};
 
 const LIMIT: Duration = Duration::from_secs(2);
@@ -46,7 +47,9 @@ fn whoever_connects_to_a_pair_listener_and_is_no_pair_is_told_in_its_own_protoco
     let garbage = told(&listener, b"what is this");
     assert!(ErrPacket::parse(&garbage[4..]).unwrap().to_string().contains("pair listener"));
     assert!(begun.elapsed() < LIMIT * 5, "{:?}", begun.elapsed());
-    wait_until(|| listener.counters().faults_of(wire::Side::Client, "pair_peer_foreign") == 4);
+    wait_until("four foreign peers", || {
+        listener.counters().faults_of(wire::Side::Client, "pair_peer_foreign") == 4
+    });
     assert_eq!(listener.counters().sessions(), 0, "none of them is a session");
 }
 
@@ -56,7 +59,7 @@ fn a_magic_that_is_followed_by_silence_ends_at_the_deadline() {
     let begun = Instant::now();
     assert_eq!(told(&listener, b"\x89WPPAIRC"), b"\x89WPPAIRC");
     assert!(begun.elapsed() < LIMIT * 5, "{:?}", begun.elapsed());
-    wait_until(|| listener.counters().faults_of(wire::Side::Client, "timed_out") == 1);
+    wait_until("one timeout", || listener.counters().faults_of(wire::Side::Client, "timed_out") == 1);
 }
 
 /// The error that a client of a pair's dialer gets, whose other half is at `peer`.

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use codec::Algorithm::{Uncompressed, Zlib, Zstd};
 use lab::real::{Kind, RealServer, required, skip};
+use lab::wait::wait_until;
 use proxy::{Address, SslMode, TlsMode};
 
 use super::super::client::remember_password;
@@ -103,9 +104,7 @@ fn each_leg_is_compressed_inside_its_tls() {
         );
         let counters = route.proxy.as_ref().unwrap().counters();
         // The client may be gone before its session is.
-        while counters.sessions_open() > 0 {
-            std::thread::yield_now();
-        }
+        wait_until("the session ended", || counters.sessions_open() == 0);
         let [plain, on_client, on_server] = counters.lens();
         assert!(plain > 1_000_000, "{legs}: {plain}");
         for (algorithm, len) in [(client_leg, on_client), (server_leg, on_server)] {

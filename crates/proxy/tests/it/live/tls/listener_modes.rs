@@ -3,9 +3,9 @@
 //! Not here: legs that work (`legs`).
 
 use std::fs;
-use std::time::{Duration, Instant};
 
 use lab::real::{Kind, PASSWORD, RealServer, USER, required};
+use lab::wait::wait_until;
 use proxy::{ListenerConfig, ListenerTls, Proxy, SslMode, TlsMode};
 use wire::Side;
 
@@ -147,15 +147,6 @@ fn trusts(proxy: &Proxy, server: &RealServer, authority: &Authority) -> Result<S
     client.option(&format!("--ssl-ca={}", authority.ca().display())).run("select 'trusted'")
 }
 
-/// They are looked at once a second.
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{what} did not happen");
-        std::thread::yield_now();
-    }
-}
-
 #[test]
 fn a_replaced_certificate_is_used_without_a_restart_and_a_broken_one_is_not() {
     let Some(server) = required(Kind::MySql) else { return };
@@ -173,12 +164,12 @@ fn a_replaced_certificate_is_used_without_a_restart_and_a_broken_one_is_not() {
     let renewed = second.sign("proxy", &["127.0.0.1"]);
     fs::rename(&renewed.key, &pair.key).unwrap();
     fs::rename(&renewed.cert, &pair.cert).unwrap();
-    until("the new certificate", || trusts(&front.proxy, server, &second).is_ok());
+    wait_until("the new certificate", || trusts(&front.proxy, server, &second).is_ok());
     assert!(trusts(&front.proxy, server, &first).is_err());
 
     fs::write(&pair.cert, "-----BEGIN CERTIFICATE-----\nhalf").unwrap();
     let path = pair.cert.display().to_string();
-    until("a warning", || {
+    wait_until("a warning", || {
         assert_eq!(trusts(&front.proxy, server, &second), Ok("trusted".to_owned()));
         log_lines::lines().iter().any(|line| line.contains("TLS files changed") && line.contains(&path))
     });
