@@ -1,0 +1,95 @@
+//! How a connection to a server or a pair is made, and the options that every TCP socket has.
+//!
+//! Not here: which server (`crate::servers`), names (`crate::lookups`).
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use socket2::{SockRef, Socket as Socket2, TcpKeepalive};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
+
+use super::Leg;
+use crate::Address;
+use crate::lookups::Lookups;
+
+impl Leg {
+    /// Connects to `address`, whose name is looked up now; every address of the name is tried, each as long as
+    /// `limit`.
+    pub(crate) async fn dial(
+        address: &Address,
+        limit: Duration,
+        user_timeout: Duration,
+        lookups: &Lookups,
+    ) -> io::Result<Self> {
+        let (host, port) = match address {
+            Address::Unix(path) => {
+                return within(limit, UnixStream::connect(path)).await.map(Self::unix);
+            }
+            Address::Tcp { host, port } => (host.as_str(), *port),
+            Address::Pair(_) => return Err(io::ErrorKind::Unsupported.into()),
+        };
+        if let Ok(ip) = host.parse() {
+            return within(limit, connect(SocketAddr::new(ip, port), user_timeout)).await;
+        }
+        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        for address in within(limit, lookups.addresses(host, port)).await? {
+            match within(limit, connect(address, user_timeout)).await {
+                Ok(leg) => return Ok(leg),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+}
+
+async fn within<T>(limit: Duration, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    timeout(limit, work).await.unwrap_or_else(|_| {
+        Err(io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {} s", limit.as_secs())))
+    })
+}
+
+async fn connect(address: SocketAddr, user_timeout: Duration) -> io::Result<Leg> {
+    let stream = TcpStream::connect(address).await?;
+    set_options(&SockRef::from(&stream), user_timeout)?;
+    Ok(Leg::tcp(stream))
+}
+
+/// Options of every TCP socket; accepted ones inherit them from their listener.
+pub(crate) fn set_options(socket: &Socket2, user_timeout: Duration) -> io::Result<()> {
+    // Replies are small and their ends are known: Nagle's wait would only add latency.
+    socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_user_timeout(Some(user_timeout))?;
+    let keepalive = TcpKeepalive::new()
+        .with_time(KEEPALIVE_IDLE.min(user_timeout))
+        .with_interval(KEEPALIVE_INTERVAL.min(user_timeout));
+    socket.set_tcp_keepalive(&keepalive)
+}
+
+/// A peer that was silent for so long is probed. Where nothing is in flight, only that finds a dead one.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
+/// Between two probes without an answer. The kernel looks at TCP_USER_TIMEOUT only when it sends one, so a silent dead
+/// peer is found this much late; its own 75 s would be too late by far.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
+
+#[cfg(test)]
+mod tests {
+    use socket2::{Domain, Type};
+
+    use super::*;
+
+    /// The kernel's end of a silent dead peer: the first probe at or behind the user timeout that another went before.
+    #[test]
+    fn a_silent_dead_peer_is_found_soon_after_the_user_timeout() {
+        let socket = Socket2::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        for (user_timeout_s, found_after_s) in [(3, 6), (30, 45), (60, 75), (70, 75), (900, 900), (905, 915)]
+        {
+            set_options(&socket, Duration::from_secs(user_timeout_s)).unwrap();
+            let idle_s = socket.tcp_keepalive_time().unwrap().as_secs();
+            let interval_s = socket.tcp_keepalive_interval().unwrap().as_secs();
+            let probes = (1..).find(|probes| idle_s + probes * interval_s >= user_timeout_s).unwrap();
+            assert_eq!(idle_s + probes * interval_s, found_after_s, "of {user_timeout_s}");
+        }
+    }
+}
