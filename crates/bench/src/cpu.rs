@@ -11,6 +11,12 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
+/// Cores of this machine, as far as this process may use them.
+#[must_use]
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// CPU time of the calling thread.
 #[must_use]
 pub fn this_thread() -> Duration {

@@ -149,8 +149,3 @@ fn workload_notes(exchanges: &[Exchange]) -> Option<String> {
 
 /// Of Ethernet's 1500 bytes, headers and timestamps taken off.
 const TCP_PAYLOAD_BYTES: f64 = 1448.0;
-
-/// Of this machine, as far as this process may use them.
-pub(crate) fn cores() -> f64 {
-    std::thread::available_parallelism().map_or(1.0, |count| crate::stats::f64_of(count.get()))
-}

@@ -23,11 +23,13 @@ use super::link::{self, KnownLink};
 use super::statements::{self, Statement};
 use super::traffic::{self, Exchange, Source, Timed};
 use super::verdict::{self, Entrant, Remedies, judge};
-use super::{Findings, Options, Per, cores, sysbench};
+use super::{Findings, Options, Per, sysbench};
 use crate::client::{Account, Compression, Stop};
+use crate::cpu;
 use crate::report::number::counted;
 use crate::run::{Place, Policy, Progress, UNCOMPRESSED, WirepressOptions, WirepressProcess};
 use crate::server_url::ServerUrl;
+use crate::stats::f64_of;
 
 /// What is run, and where.
 #[derive(Debug, Clone)]
@@ -108,7 +110,7 @@ pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyho
     let link = options.assume_link.as_ref().map_or(measured_link, KnownLink::assumed);
     let is_beside = link::is_loopback(source.address);
     // Who advises about another link speaks of other machines, too.
-    let shared_cores = (is_beside && !link.is_assumed).then(cores);
+    let shared_cores = (is_beside && !link.is_assumed).then(|| f64_of(cpu::cores()));
     let (none_way, entrants) = ways(&exchanges, &timed, &rates, &measured_link, shared_cores);
     let wants = {
         let timed = exchanges.len() * timed.none.passes;

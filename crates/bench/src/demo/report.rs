@@ -20,6 +20,7 @@ use lab::link::Link;
 use super::options::Options;
 use super::sample::Sample;
 use super::setting::Setting;
+use crate::cpu;
 use crate::job::RUN_MIN;
 use crate::published::{Published, ZstdScan};
 use crate::report::number::{grouped, or_dash, short};
@@ -28,7 +29,7 @@ use crate::table::Kind;
 
 /// What is about to be measured, and what can be compared with what was published.
 pub(super) fn preamble(options: &Options, database: &Database) -> String {
-    let cores = cores();
+    let cores = cpu::cores();
     let database = if database.is_embedded() {
         format!("the embedded database, seed {}", options.seed)
     } else {
@@ -194,15 +195,11 @@ pub(super) fn closing(runs: usize, time: Duration, busy_cores: Option<f64>) -> S
         let note = format!(
             "\nMeanwhile other programs used {} of this machine's {} cores: on an idle one the times are shorter.",
             short(busy),
-            cores()
+            cpu::cores()
         );
         text.push_str(&note);
     }
     text
-}
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// How the time of a whole run is told.

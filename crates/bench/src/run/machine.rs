@@ -13,8 +13,7 @@ pub(super) fn this() -> Machine {
     Machine {
         cpu: value(&read("/proc/cpuinfo"), "model name", ':')
             .unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
-        cores: std::thread::available_parallelism()
-            .map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(1)),
+        cores: u32::try_from(crate::cpu::cores()).unwrap_or(1),
         memory_mib: value(&read("/proc/meminfo"), "MemTotal", ':')
             .and_then(|text| text.trim_end_matches("kB").trim().parse::<u64>().ok())
             .unwrap_or_default()

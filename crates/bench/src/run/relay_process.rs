@@ -33,7 +33,7 @@ impl RelayProcess {
             bail!("{which} needs a server on TCP, this one is at {}", parts.database.address());
         };
         let address = free_address(listen)?;
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = cpu::cores();
         let config = parts.folder.join(format!("{}.conf", address.port()));
         let (program, text) = match which {
             Path::Router => {
