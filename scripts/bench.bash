@@ -20,7 +20,7 @@ done
 work=$(mktemp -d)
 pids=()
 finish() {
-    ((${#pids[@]})) && kill "${pids[@]}" 2>/dev/null
+    kill "${pids[@]}" 2>/dev/null || true
     wait 2>/dev/null || true
     rm -rf -- "$work"
 }
