@@ -12,6 +12,7 @@ use crate::admin_client::AdminPort;
 use crate::advise_args::AdviseArgs;
 use crate::bench_args::BenchCommand;
 use crate::pack_args::{PackArgs, UnpackArgs};
+use crate::peer_tls::OwnServerTls;
 use crate::send_args::{ReceiveArgs, SendArgs};
 use crate::settings::{ListenerSettings, ProcessSettings};
 
@@ -114,6 +115,8 @@ pub(crate) struct DemoArgs {
     /// tables wirepress_demo_sbtest1 and wirepress_demo_t1 are made there, and dropped in the end.
     #[arg(long, value_name = "URL")]
     pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) tls: OwnServerTls,
     /// The link between client and proxy: RATE or RATE,ROUND_TRIP such as unlimited, 1gbit or 100mbit,1.4ms. May be
     /// given several times [default: unlimited and 100mbit,1.4ms].
     #[arg(long, value_name = "LINK")]

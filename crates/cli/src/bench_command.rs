@@ -20,7 +20,6 @@ use bench::{compare, report};
 use crate::bench_args::{
     AdvisorScoreArgs, BenchCommand, CompareArgs, LinkStepArgs, LinksArgs, PlanArgs, ReportArgs, Rows, With,
 };
-use crate::peer_tls::TlsForNobody;
 
 /// Does what it was asked for.
 pub(crate) fn run(command: BenchCommand) -> anyhow::Result<()> {
@@ -35,12 +34,9 @@ pub(crate) fn run(command: BenchCommand) -> anyhow::Result<()> {
 }
 
 fn measure(plan: &'static dyn Plan, args: &PlanArgs) -> anyhow::Result<()> {
-    let database = match &args.server {
-        Some(url) => DatabaseWish::Url(args.tls.server(url)?),
-        None => match args.tls.given() {
-            Some(option) => return Err(TlsForNobody(option, "none is named by --server").into()),
-            None => started(args.with),
-        },
+    let database = match args.tls.server_or_started(args.server.as_deref())? {
+        Some(server) => DatabaseWish::Url(server),
+        None => started(args.with),
     };
     let options = RunOptions {
         database,

@@ -4,14 +4,14 @@
 //! all, in its error.
 
 use bench::demo::Options;
-use bench::server_url::ServerUrl;
 
 use crate::args::DemoArgs;
 
 /// Runs the demo.
 pub(crate) fn run(args: DemoArgs) -> anyhow::Result<()> {
-    let server = args.server.as_deref().map(str::parse::<ServerUrl>).transpose()?;
+    let server = args.tls.server_or_started(args.server.as_deref())?;
+    let server_leg_tls = args.tls.server_leg();
     let links = if args.link.is_empty() { Options::default_links()? } else { args.link };
     let DemoArgs { rows, wide_rows, seed, .. } = args;
-    bench::demo::run(&Options { server, links, rows, wide_rows, seed })
+    bench::demo::run(&Options { server, server_leg_tls, links, rows, wide_rows, seed })
 }

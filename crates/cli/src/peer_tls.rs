@@ -93,6 +93,18 @@ impl OwnServerTls {
         Ok(server)
     }
 
+    /// The same where a server is started if none is named.
+    ///
+    /// # Errors
+    /// As `server`; and TLS that is asked for towards nobody.
+    pub(crate) fn server_or_started(&self, url: Option<&str>) -> anyhow::Result<Option<ServerUrl>> {
+        match (url, self.given()) {
+            (Some(url), _) => Ok(Some(self.server(url)?)),
+            (None, Some(option)) => Err(TlsForNobody(option, "none is named by --server").into()),
+            (None, None) => Ok(None),
+        }
+    }
+
     /// The same of a URL that was read.
     pub(crate) fn apply(&self, server: &mut ServerUrl) -> anyhow::Result<()> {
         server.account.tls = client(&self.wish(), &address_of(&server.address)?)?;

@@ -19,7 +19,7 @@ use lab::link::{Link, RunningLink};
 
 use super::sample::{CpuTimes, Sample};
 use super::setting::Setting;
-use crate::client::{Client, Stop};
+use crate::client::{Account, Client, Stop};
 use crate::cpu;
 use crate::job::RUN_MIN;
 use crate::run::{Database, WirepressProcess};
@@ -43,18 +43,17 @@ struct CpuSoFar {
 impl Bench<'_> {
     /// Measures.
     pub(super) fn run(&self, link: Link, table: &Table, setting: Setting) -> anyhow::Result<Sample> {
-        let behind = match setting {
-            Setting::Direct => self.database.address().clone(),
-            _ => self.proxy.address(),
+        let account = self.database.account();
+        let plain = Account { tls: None, ..account.clone() };
+        let (behind, account) = match setting {
+            Setting::Direct if self.database.wants_tls() => (self.database.address().clone(), account),
+            Setting::Direct => (self.database.address().clone(), &plain),
+            _ => (self.proxy.address(), &plain),
         };
         let running = link.open(behind)?;
-        let mut client = Client::connect(
-            &running.address().into(),
-            self.database.account(),
-            setting.compression(),
-            self.stop,
-        )
-        .with_context(|| format!("cannot log in over link {link} with setting '{setting}'"))?;
+        let mut client =
+            Client::connect(&running.address().into(), account, setting.compression(), self.stop)
+                .with_context(|| format!("cannot log in over link {link} with setting '{setting}'"))?;
 
         let sql = table.scan_statement();
         let traffic_before = running.traffic();

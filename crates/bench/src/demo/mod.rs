@@ -5,7 +5,8 @@
 //! ```
 //! `options` → `database` filled → `proxy_process` → a `cell` per link, table and setting → `report`.
 //! The client asks for what the row says; the proxy compresses; its leg to the database is plain. So the
-//! database does nothing for compression, and what crosses the link is what the row says.
+//! database does nothing for compression, and what crosses the link is what the row says. Where a server wants
+//! TLS the proxy's leg to it and direct connections are inside TLS.
 //!
 //! Invariants: everything that is started is stopped, and everything that is made on a real server is
 //! removed, also after an error or Ctrl-C.
@@ -30,8 +31,8 @@ use self::setting::Setting;
 use crate::client::{ClientFault, Stop};
 use crate::published::Published;
 use crate::run::{
-    Database, DatabaseWish, Existing, Neighbours, Place, Policy, PrivateOptions, Progress, WirepressOptions,
-    WirepressProcess, plain_server_leg, watch_signals,
+    Database, DatabaseWish, Existing, Neighbours, Place, Policy, PrivateOptions, Progress, UNCOMPRESSED,
+    WirepressOptions, WirepressProcess, plain_server_leg, watch_signals,
 };
 use crate::table::{Kind, Table};
 
@@ -79,7 +80,7 @@ fn run_with(options: &Options, program: &Path, stop: &Stop) -> anyhow::Result<()
             server: database.address(),
             place: Place::Alone,
             policy: Policy::Fixed,
-            arguments: &plain_server_leg(),
+            arguments: &server_leg(options, &database),
         },
         stop,
     )?;
@@ -106,6 +107,15 @@ fn run_with(options: &Options, program: &Path, stop: &Stop) -> anyhow::Result<()
     let busy_cores = neighbours.busy_cores(&proxy).filter(|_| database.is_embedded());
     progress.print(&report::closing(cells, start.elapsed(), busy_cores));
     Ok(())
+}
+
+/// The proxy packs for its clients; its own connections are not packed.
+fn server_leg(options: &Options, database: &Database) -> Vec<String> {
+    if database.wants_tls() {
+        [&UNCOMPRESSED.map(str::to_owned), &options.server_leg_tls[..]].concat()
+    } else {
+        plain_server_leg()
+    }
 }
 
 /// The two tables; on a user's server they have names that nobody else uses.

@@ -13,6 +13,8 @@ use crate::server_url::ServerUrl;
 pub struct Options {
     /// A real server instead of the embedded database.
     pub server: Option<ServerUrl>,
+    /// The proxy's options that speak to it in the same way, where everything to it has to be inside TLS.
+    pub server_leg_tls: Vec<String>,
     /// The links to measure over, one after the other.
     pub links: Vec<Link>,
     /// Rows of the sysbench-shaped table, at least 1.

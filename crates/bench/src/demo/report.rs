@@ -30,6 +30,11 @@ use crate::table::Kind;
 /// What is about to be measured, and what can be compared with what was published.
 pub(super) fn preamble(options: &Options, database: &Database) -> String {
     let cores = cpu::cores();
+    let legs = if database.wants_tls() {
+        "The proxy compresses; its leg to the database, and direct connections, are inside TLS, not packed."
+    } else {
+        "The proxy compresses; its leg to the database is plain."
+    };
     let database = if database.is_embedded() {
         format!("the embedded database, seed {}", options.seed)
     } else {
@@ -38,7 +43,7 @@ pub(super) fn preamble(options: &Options, database: &Database) -> String {
     format!(
         "Full scans on this machine's {cores} cores, client = link = proxy - database: {database}.\n\
          Each row: one connection, the scan repeated for at least {}, median time; CPU of one scan.\n\
-         The proxy compresses; its leg to the database is plain. zlib is the proxy's default level.\n\
+         {legs} zlib is the proxy's default level.\n\
          MB are 10^6 bytes, both ways; ratio is plain / packed; peak is over 1 s; x none is time / time of none.\n\
          The published tables have more rows and their network was not shaped: compare x none, not seconds.\n",
         duration(RUN_MIN)

@@ -1,4 +1,4 @@
-//! `--ssl-mode` and its like of `advise --server` and `bench PLAN --server`, on real servers that want TLS, and on some that
+//! `--ssl-mode` and its like of `advise --server`, `demo --server` and `bench PLAN --server`, on real servers that want TLS, and on some that
 //! have none.
 //!
 //! Not here: the same towards an admin port (`top`, `admin`).
@@ -123,6 +123,25 @@ fn advise_and_a_plan_ask_a_mariadb_that_wants_tls_inside_it() {
     let samples = std::fs::read_to_string(folder.path().join("run/samples.jsonl")).unwrap();
     assert!(!samples.contains("reason"), "{samples}");
     assert_eq!(server.sql("show tables from shop").unwrap(), "");
+}
+
+#[test]
+fn the_demo_speaks_tls_to_a_mysql_that_wants_it() {
+    let Some(server) = strict(Kind::MySql, Options::new()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (url, ca) = (url(&server), authority(&server));
+    let demo = |more: &[&str]| {
+        let args = ["demo", "--server", &url, "--rows", "2000", "--wide-rows", "20", "--link", "unlimited"];
+        told(&wirepress(folder.path(), &[&args[..], more].concat()))
+    };
+    let (code, said) = demo(&["--ssl-ca", &ca]);
+    assert!(code == Some(0) && said.contains("direct connections, are inside TLS"), "{said}");
+    assert_eq!(said.matches("\n  zstd 10 ").count(), 2, "{said}");
+    let (code, said) = demo(&[]);
+    assert!(code == Some(1) && said.contains("--ssl-mode required"), "{said}");
+    assert_eq!(server.sql("show tables from shop").unwrap(), "");
+    let (code, said) = told(&wirepress(folder.path(), &["demo", "--ssl-ca", &ca]));
+    assert!(code == Some(64) && said.contains("--ssl-ca says how a server is spoken to"), "{said}");
 }
 
 #[test]
