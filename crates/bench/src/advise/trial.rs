@@ -27,7 +27,7 @@ use super::{Findings, Options, Per, sysbench};
 use crate::client::{Account, Compression, Stop};
 use crate::cpu;
 use crate::report::number::counted;
-use crate::run::{Place, Policy, Progress, UNCOMPRESSED, WirepressOptions, WirepressProcess};
+use crate::run::{Place, Policy, Progress, ProxyProcess, UNCOMPRESSED, WirepressOptions};
 use crate::server_url::ServerUrl;
 use crate::stats::f64_of;
 
@@ -99,7 +99,7 @@ pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyho
     let measured_link = link::measure(&source)?;
     progress.part("running the statements once, for samples");
     let (exchanges, samples) = traffic::sample(&source, &statements, options.seed)?;
-    let proxied_address = proxy.as_ref().ok().map(WirepressProcess::address);
+    let proxied_address = proxy.as_ref().ok().map(ProxyProcess::address);
     progress.part("running them under each candidate in turn");
     let timed = time(&source, proxied_address.as_ref(), &statements, trial.time)?;
     progress.part("packing the samples");
@@ -148,7 +148,7 @@ pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyho
 fn read(
     trial: &TrialOptions,
     source: &Source<'_>,
-    proxy: &anyhow::Result<WirepressProcess>,
+    proxy: &anyhow::Result<ProxyProcess>,
     seed: u64,
     progress: &Progress,
 ) -> anyhow::Result<Vec<Statement>> {
@@ -178,7 +178,7 @@ fn encryption(source: &Source<'_>) -> anyhow::Result<Option<&'static str>> {
 fn way_of_sysbench(
     source: &Source<'_>,
     encryption: Option<&'static str>,
-    proxy: &anyhow::Result<WirepressProcess>,
+    proxy: &anyhow::Result<ProxyProcess>,
 ) -> anyhow::Result<Address> {
     match (encryption, proxy) {
         (Some(_), Ok(proxy)) => Ok(proxy.address()),
@@ -201,10 +201,10 @@ fn encryption_note(source: &Source<'_>, encryption: Option<&'static str>) -> Opt
     }
 }
 
-fn start_proxy(trial: &TrialOptions, stop: &Stop) -> anyhow::Result<WirepressProcess> {
+fn start_proxy(trial: &TrialOptions, stop: &Stop) -> anyhow::Result<ProxyProcess> {
     let tls = trial.ssl_options.iter().flat_map(SslOption::arguments);
     let arguments: Vec<String> = UNCOMPRESSED.map(str::to_owned).into_iter().chain(tls).collect();
-    WirepressProcess::start(
+    ProxyProcess::wirepress(
         &WirepressOptions {
             program: &trial.wirepress,
             through: &[],

@@ -22,13 +22,13 @@ use super::setting::Setting;
 use crate::client::{Account, Client, Stop};
 use crate::cpu;
 use crate::job::RUN_MIN;
-use crate::run::{Database, WirepressProcess};
+use crate::run::{Database, ProxyProcess};
 use crate::table::Table;
 
 /// What all runs share.
 pub(super) struct Bench<'a> {
     pub(super) database: &'a Database,
-    pub(super) proxy: &'a WirepressProcess,
+    pub(super) proxy: &'a ProxyProcess,
     pub(super) stop: &'a Stop,
 }
 

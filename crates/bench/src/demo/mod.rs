@@ -31,8 +31,8 @@ use self::setting::Setting;
 use crate::client::{ClientFault, Stop};
 use crate::published::Published;
 use crate::run::{
-    Database, DatabaseWish, Existing, Neighbours, Place, Policy, PrivateOptions, Progress, UNCOMPRESSED,
-    WirepressOptions, WirepressProcess, plain_server_leg, watch_signals,
+    Database, DatabaseWish, Existing, Neighbours, Place, Policy, PrivateOptions, Progress, ProxyProcess,
+    UNCOMPRESSED, WirepressOptions, plain_server_leg, watch_signals,
 };
 use crate::table::{Kind, Table};
 
@@ -72,7 +72,7 @@ fn run_with(options: &Options, program: &Path, stop: &Stop) -> anyhow::Result<()
     database.fill(&tables, Existing::Replace, stop, |table, percent| {
         progress.step(format!("filling {} {percent} %", table.name));
     })?;
-    let proxy = WirepressProcess::start(
+    let proxy = ProxyProcess::wirepress(
         &WirepressOptions {
             program,
             through: &[],

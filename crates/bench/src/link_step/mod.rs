@@ -33,8 +33,8 @@ use self::trace::{Look, Trace};
 use crate::client::{Account, Client, Compression, Stop};
 use crate::record::Setting;
 use crate::run::{
-    Database, DatabaseWish, Existing, Pins, Place, Policy, PrivateOptions, Progress, WirepressOptions,
-    WirepressProcess, plain_server_leg, watch_signals,
+    Database, DatabaseWish, Existing, Pins, Place, Policy, PrivateOptions, Progress, ProxyProcess,
+    WirepressOptions, plain_server_leg, watch_signals,
 };
 use crate::table::{Kind, Table};
 
@@ -122,7 +122,7 @@ impl Stage<'_> {
         let admin = Address::Unix(folder.path().join("admin"));
         let arguments = [plain_server_leg(), vec!["--admin-listen".to_owned(), admin.to_string()]].concat();
         let through: Vec<_> = self.options.pins.server_words().iter().map(std::ffi::OsString::from).collect();
-        let proxy = WirepressProcess::start(
+        let proxy = ProxyProcess::wirepress(
             &WirepressOptions {
                 program: &std::env::current_exe().context("cannot find this program's own file")?,
                 through: &through,

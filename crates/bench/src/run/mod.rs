@@ -20,6 +20,7 @@ mod network;
 mod options;
 mod order;
 mod progress;
+mod proxy_process;
 mod relay_process;
 mod rounds;
 mod stage;
@@ -34,10 +35,9 @@ pub(crate) use interrupt::watch as watch_signals;
 pub(crate) use neighbours::Neighbours;
 pub(crate) use network::Network;
 pub(crate) use progress::Progress;
+pub(crate) use proxy_process::ProxyProcess;
 pub(crate) use stage::{Parts, Stage};
-pub(crate) use wirepress_process::{
-    Place, Policy, UNCOMPRESSED, WirepressOptions, WirepressProcess, plain_server_leg,
-};
+pub(crate) use wirepress_process::{Place, Policy, UNCOMPRESSED, WirepressOptions, plain_server_leg};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,34 +1,27 @@
 //! Another relay, for comparison: HAProxy in TCP mode, or MySQL Router.
 //!
-//! Invariants: configured as its own documentation says for one server, with as many threads as wirepress has; killed
-//! and waited for when dropped.
+//! Invariants: configured as its own documentation says for one server, with as many threads as wirepress has.
 //!
 //! Not here: fetching it (`scripts/fetch-servers`).
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use lab::link::Address;
 use lab::real::Install;
 
+use super::proxy_process::ProxyProcess;
 use super::stage::Parts;
 use crate::cpu;
 use crate::record::Path;
 
-/// A running relay.
-#[derive(Debug)]
-pub(crate) struct RelayProcess {
-    child: Child,
-    address: SocketAddr,
-}
-
-impl RelayProcess {
+impl ProxyProcess {
     /// Starts `which` in front of the database and waits until it listens.
-    pub(super) fn start(which: Path, listen: IpAddr, parts: &Parts<'_>) -> anyhow::Result<Self> {
+    pub(super) fn relay(which: Path, listen: IpAddr, parts: &Parts<'_>) -> anyhow::Result<Self> {
         let Address::Tcp(server) = parts.database.address() else {
             bail!("{which} needs a server on TCP, this one is at {}", parts.database.address());
         };
@@ -64,28 +57,6 @@ impl RelayProcess {
             std::thread::sleep(Duration::from_millis(10));
         }
         Ok(relay)
-    }
-
-    /// Where it listens.
-    pub(crate) fn address(&self) -> Address {
-        self.address.into()
-    }
-
-    /// The process.
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// CPU time since it was started.
-    pub(crate) fn cpu(&self) -> Option<Duration> {
-        cpu::of_process(self.child.id())
-    }
-}
-
-impl Drop for RelayProcess {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
     }
 }
 

@@ -16,6 +16,7 @@
 //! Not here: what the client does (`job`).
 
 use std::ffi::OsString;
+use std::iter::Sum;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,10 +27,8 @@ use lab::link::{Address, Traffic};
 use super::certificates::Certificates;
 use super::database::Database;
 use super::network::{Crossing, Network};
-use super::relay_process::RelayProcess;
-use super::wirepress_process::{
-    Place, Policy, UNCOMPRESSED, WirepressOptions, WirepressProcess, plain_server_leg,
-};
+use super::proxy_process::ProxyProcess;
+use super::wirepress_process::{Place, Policy, UNCOMPRESSED, WirepressOptions, plain_server_leg};
 use crate::client::{Account, Client, ClientFault, ClientTls, Stop};
 use crate::job::Donor;
 use crate::record::{Cell, Path, Setting};
@@ -82,20 +81,14 @@ impl Pins {
 /// A stage that is set.
 pub(crate) struct Stage<'a> {
     // Dropped in this order: who connects before who is connected to.
-    proxy: Option<Proxy>,
+    /// Nobody, one, or a pair: beside the application, and beside the server.
+    proxies: Vec<ProxyProcess>,
     crossing: Crossing<'a>,
     network: &'a Network,
     client_address: Address,
     client_setting: Setting,
     client_tls: Option<ClientTls>,
     client_words: Vec<OsString>,
-}
-
-enum Proxy {
-    Wirepress(WirepressProcess),
-    /// Beside the application, and beside the server.
-    Pair(WirepressProcess, WirepressProcess),
-    Relay(RelayProcess),
 }
 
 impl<'a> Stage<'a> {
@@ -116,44 +109,44 @@ impl<'a> Stage<'a> {
             None => parts.server_address(network),
         };
         let mut client = (cell.setting, parts.is_encrypted(cell));
-        let (proxy, crossing) = match cell.path {
-            Path::Direct => (None, network.open(&server)?),
+        // Where the client connects to, unless that is the network.
+        let mut beside_app = None;
+        let (proxies, crossing) = match cell.path {
+            Path::Direct => (vec![], network.open(&server)?),
             Path::Wirepress => {
                 let proxy = parts.wirepress_beside_server(cell, network)?;
                 let crossing = network.open(&proxy.address())?;
-                (Some(Proxy::Wirepress(proxy)), crossing)
+                (vec![proxy], crossing)
             }
             Path::WirepressBesideApp => {
                 client = (Setting::None, false);
                 let crossing = network.open(&server)?;
                 let proxy = parts.wirepress_beside_app(cell, &client_words, &crossing)?;
-                (Some(Proxy::Wirepress(proxy)), crossing)
+                beside_app = Some(proxy.address());
+                (vec![proxy], crossing)
             }
             Path::WirepressPair => {
                 client = (Setting::None, false);
                 let far = parts.pair_beside_server(cell, network)?;
                 let crossing = network.open(&far.address())?;
                 let near = parts.pair_beside_app(cell, &client_words, &crossing)?;
-                (Some(Proxy::Pair(near, far)), crossing)
+                beside_app = Some(near.address());
+                (vec![near, far], crossing)
             }
             Path::Haproxy | Path::Router => {
                 ensure!(
                     cell.setting == Setting::None || cell.path == Path::Haproxy,
                     "MySQL Router refuses compressed clients"
                 );
-                let proxy = RelayProcess::start(cell.path, network.server_ip(), parts)?;
+                let proxy = ProxyProcess::relay(cell.path, network.server_ip(), parts)?;
                 let crossing = network.open(&proxy.address())?;
-                (Some(Proxy::Relay(proxy)), crossing)
+                (vec![proxy], crossing)
             }
         };
-        let client_address = match (&proxy, cell.path) {
-            (Some(Proxy::Wirepress(proxy)), Path::WirepressBesideApp) => proxy.address(),
-            (Some(Proxy::Pair(near, _)), _) => near.address(),
-            _ => crossing.address(),
-        };
+        let client_address = beside_app.unwrap_or_else(|| crossing.address());
         let (client_setting, client_has_tls) = client;
         let client_tls = client_has_tls.then(|| parts.client_tls(cell.path)).transpose()?;
-        Ok(Self { proxy, crossing, network, client_address, client_setting, client_tls, client_words })
+        Ok(Self { proxies, crossing, network, client_address, client_setting, client_tls, client_words })
     }
 
     /// Where the client connects to.
@@ -199,21 +192,17 @@ impl<'a> Stage<'a> {
 
     /// CPU time of the proxy, if there is one; of both halves of a pair.
     pub(crate) fn proxy_cpu(&self) -> Option<Duration> {
-        match self.proxy.as_ref()? {
-            Proxy::Wirepress(proxy) => proxy.cpu(),
-            Proxy::Pair(near, far) => Some(near.cpu()? + far.cpu()?),
-            Proxy::Relay(proxy) => proxy.cpu(),
-        }
+        self.sum_of_proxies(ProxyProcess::cpu)
     }
 
     /// Memory of the proxy, its share of what it shares included; of both halves of a pair.
     pub(crate) fn proxy_pss_bytes(&self) -> Option<u64> {
-        let ids = match self.proxy.as_ref()? {
-            Proxy::Wirepress(proxy) => vec![proxy.id()],
-            Proxy::Pair(near, far) => vec![near.id(), far.id()],
-            Proxy::Relay(proxy) => vec![proxy.id()],
-        };
-        ids.into_iter().map(pss_bytes).sum()
+        self.sum_of_proxies(|proxy| pss_bytes(proxy.id()))
+    }
+
+    /// None where nobody stands between, or one of them is gone.
+    fn sum_of_proxies<T: Sum>(&self, of_one: impl Fn(&ProxyProcess) -> Option<T>) -> Option<T> {
+        (!self.proxies.is_empty()).then(|| self.proxies.iter().map(of_one).sum())?
     }
 }
 
@@ -228,7 +217,7 @@ impl Parts<'_> {
         }
     }
 
-    fn wirepress_beside_server(&self, cell: &Cell, network: &Network) -> anyhow::Result<WirepressProcess> {
+    fn wirepress_beside_server(&self, cell: &Cell, network: &Network) -> anyhow::Result<ProxyProcess> {
         let mut arguments = self.server_leg();
         if self.is_encrypted(cell) {
             arguments.extend(["--tls", "preferred"].map(str::to_owned));
@@ -246,7 +235,7 @@ impl Parts<'_> {
             policy: Policy::of(cell.setting),
             arguments: &arguments,
         };
-        WirepressProcess::start(&options, self.stop)
+        ProxyProcess::wirepress(&options, self.stop)
     }
 
     fn wirepress_beside_app(
@@ -254,7 +243,7 @@ impl Parts<'_> {
         cell: &Cell,
         client_words: &[OsString],
         crossing: &Crossing<'_>,
-    ) -> anyhow::Result<WirepressProcess> {
+    ) -> anyhow::Result<ProxyProcess> {
         let mut arguments = asked_for(cell.setting);
         match self.server_leg_tls {
             // The link's own address is in nobody's certificate.
@@ -276,10 +265,10 @@ impl Parts<'_> {
             policy: Policy::of(cell.setting),
             arguments: &arguments,
         };
-        WirepressProcess::start(&options, self.stop)
+        ProxyProcess::wirepress(&options, self.stop)
     }
 
-    fn pair_beside_server(&self, cell: &Cell, network: &Network) -> anyhow::Result<WirepressProcess> {
+    fn pair_beside_server(&self, cell: &Cell, network: &Network) -> anyhow::Result<ProxyProcess> {
         let through: Vec<OsString> = self.pins.server_words().iter().map(OsString::from).collect();
         let permitted =
             ["--protocol-compression-algorithms".to_owned(), cell.setting.algorithm_name().to_owned()];
@@ -293,7 +282,7 @@ impl Parts<'_> {
             policy: Policy::of(cell.setting),
             arguments: &arguments,
         };
-        WirepressProcess::start(&options, self.stop)
+        ProxyProcess::wirepress(&options, self.stop)
     }
 
     fn pair_beside_app(
@@ -301,7 +290,7 @@ impl Parts<'_> {
         cell: &Cell,
         client_words: &[OsString],
         crossing: &Crossing<'_>,
-    ) -> anyhow::Result<WirepressProcess> {
+    ) -> anyhow::Result<ProxyProcess> {
         let arguments = [asked_for(cell.setting), self.pair_key()].concat();
         let options = WirepressOptions {
             program: &self.program,
@@ -312,7 +301,7 @@ impl Parts<'_> {
             policy: Policy::of(cell.setting),
             arguments: &arguments,
         };
-        WirepressProcess::start(&options, self.stop)
+        ProxyProcess::wirepress(&options, self.stop)
     }
 
     fn is_encrypted(&self, cell: &Cell) -> bool {

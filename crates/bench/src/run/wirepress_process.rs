@@ -7,8 +7,7 @@
 //! ```
 //! As a process it is what a user would run, and the kernel knows its CPU time exactly.
 //!
-//! Invariants: it is killed and waited for when this value is dropped; it is in a process group of its own,
-//! so a Ctrl-C reaches us first.
+//! Invariants: it is in a process group of its own, so a Ctrl-C reaches us first.
 //!
 //! Not here: the proxy's own options and what they mean.
 
@@ -17,7 +16,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::spawn;
 use std::time::{Duration, Instant};
@@ -25,16 +24,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use lab::link::Address;
 
+use super::proxy_process::ProxyProcess;
 use crate::client::Stop;
-use crate::cpu;
 use crate::record::Setting;
-
-/// A running proxy.
-#[derive(Debug)]
-pub(crate) struct WirepressProcess {
-    child: Child,
-    address: SocketAddr,
-}
 
 /// How to start one.
 #[derive(Debug)]
@@ -95,9 +87,9 @@ impl Policy {
     }
 }
 
-impl WirepressProcess {
+impl ProxyProcess {
     /// Starts one and waits until it listens.
-    pub(crate) fn start(options: &WirepressOptions<'_>, stop: &Stop) -> anyhow::Result<Self> {
+    pub(crate) fn wirepress(options: &WirepressOptions<'_>, stop: &Stop) -> anyhow::Result<Self> {
         let mut words = options.through.iter().cloned().chain([options.program.into()]);
         let mut command = Command::new(words.next().unwrap_or_default());
         let (listen, scheme, level_max) = match options.place {
@@ -129,29 +121,6 @@ impl WirepressProcess {
         }
         proxy.address = wait_for_address(&lines, stop)?;
         Ok(proxy)
-    }
-
-    /// Where it listens.
-    pub(crate) fn address(&self) -> Address {
-        self.address.into()
-    }
-
-    /// The process.
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// CPU time since it was started.
-    pub(crate) fn cpu(&self) -> Option<Duration> {
-        cpu::of_process(self.child.id())
-    }
-}
-
-impl Drop for WirepressProcess {
-    fn drop(&mut self) {
-        // It may have ended by itself; then there is nothing to kill, and waiting only removes its entry.
-        self.child.kill().ok();
-        self.child.wait().ok();
     }
 }
 
@@ -237,7 +206,7 @@ mod tests {
             policy: Policy::Fixed,
             arguments: &[],
         };
-        let fault = WirepressProcess::start(&options, &Stop::new()).unwrap_err().to_string();
+        let fault = ProxyProcess::wirepress(&options, &Stop::new()).unwrap_err().to_string();
         assert!(fault.contains("ended before it listened") && fault.contains("--listen"), "{fault}");
     }
 }

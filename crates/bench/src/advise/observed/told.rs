@@ -61,16 +61,13 @@ pub(super) fn tapped(tapped: &Tapped, is_interrupted: bool) -> (String, Vec<Stri
     // Saying good-bye is no exchange.
     let commands = tapped.commands.saturating_sub(tapped.gathered.counts.quits).max(followed);
     let evidence = format!(
-        "{} timed as they passed ({}, {} s, about {} of their exchanges looked at)",
+        "{} timed as they passed ({}, {} s, {})",
         of_all(kept, followed),
         many(tapped.sessions, "session"),
         short(tapped.time.as_secs_f64()),
-        part(followed, commands)
+        looked_at_part(followed, commands)
     );
-    let mut notes = vec![together(tapped.at_once)];
-    if is_interrupted {
-        notes.push("The tap was ended early; the verdict is from what had passed by then.".to_owned());
-    }
+    let mut notes = about_time(tapped.at_once, is_interrupted);
     if tapped.unreachable > 0 {
         notes.push(format!(
             "{} could not be connected to the server, and were told so.",
@@ -100,16 +97,13 @@ pub(super) fn joined(
     is_interrupted: bool,
 ) -> (String, Vec<String>) {
     let evidence = format!(
-        "{} timed within the running wirepress ({}, {} s, about {} of their exchanges looked at)",
+        "{} timed within the running wirepress ({}, {} s, {})",
         of_all(kept as u64, told.exchanges),
         many(told.sessions, "session"),
         short(told.looked_s),
-        part(told.exchanges, told.commands.max(told.exchanges))
+        looked_at_part(told.exchanges, told.commands.max(told.exchanges))
     );
-    let mut notes = vec![together(told.at_once)];
-    if is_interrupted {
-        notes.push("The tap was ended early; the verdict is from what had passed by then.".to_owned());
-    }
+    let mut notes = about_time(told.at_once, is_interrupted);
     if told.server_packs > 0 {
         notes.push(format!(
             "Of {} the server packs the replies for wirepress already; what that takes was computed, and taken off the times.",
@@ -163,6 +157,12 @@ pub(super) fn seen_through(over: &LinkShape) -> String {
          only through that.",
         mbit_per_s(over.rate_bytes_per_s)
     )
+}
+
+/// What a tap's time was, and who was there meanwhile.
+fn about_time(at_once: u64, is_interrupted: bool) -> Vec<String> {
+    let early = "The tap was ended early; the verdict is from what had passed by then.";
+    [together(at_once)].into_iter().chain(is_interrupted.then(|| early.to_owned())).collect()
 }
 
 /// Sessions share their link.
@@ -263,7 +263,9 @@ fn many(count: u64, noun: &str) -> String {
     counted(usize::try_from(count).unwrap_or(usize::MAX), noun)
 }
 
+/// A tap has a budget.
 #[expect(clippy::cast_precision_loss, reason = "counts of exchanges are far below 2^53")]
-fn part(of: u64, all: u64) -> String {
-    if all == 0 { "none".to_owned() } else { percent(of as f64 / all as f64) }
+fn looked_at_part(of: u64, all: u64) -> String {
+    let part = if all == 0 { "none".to_owned() } else { percent(of as f64 / all as f64) };
+    format!("about {part} of their exchanges looked at")
 }

@@ -20,7 +20,7 @@ use crate::advise::forecast::{Border, LinkShape, Way, border};
 use crate::advise::statements::Statement;
 use crate::advise::traffic::{self, Source, Timed};
 use crate::client::{Compression, Stop};
-use crate::run::{Database, WirepressProcess};
+use crate::run::{Database, ProxyProcess};
 
 /// What is drawn.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ pub(super) struct Measured {
 /// What all cells share.
 pub(super) struct Stage<'a> {
     database: &'a Database,
-    proxy: &'a WirepressProcess,
+    proxy: &'a ProxyProcess,
     stop: &'a Stop,
     unshaped: LinkShape,
     seed: u64,
@@ -67,7 +67,7 @@ struct Ways {
 impl<'a> Stage<'a> {
     pub(super) fn new(
         database: &'a Database,
-        proxy: &'a WirepressProcess,
+        proxy: &'a ProxyProcess,
         stop: &'a Stop,
         unshaped: LinkShape,
         seed: u64,

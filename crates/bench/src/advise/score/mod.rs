@@ -26,7 +26,7 @@ use crate::advise::forecast::LinkShape;
 use crate::calibrate;
 use crate::client::Stop;
 use crate::run::{
-    Database, DatabaseWish, Place, Policy, PrivateOptions, Progress, WirepressOptions, WirepressProcess,
+    Database, DatabaseWish, Place, Policy, PrivateOptions, Progress, ProxyProcess, WirepressOptions,
     plain_server_leg, watch_signals,
 };
 
@@ -65,7 +65,7 @@ pub fn run(options: &ScoreOptions) -> anyhow::Result<()> {
     progress.part("starting the database and filling its tables");
     let database = Database::start(&options.database, &PrivateOptions::default(), &stop)?;
     data::fill(&database, &stop)?;
-    let proxy = WirepressProcess::start(
+    let proxy = ProxyProcess::wirepress(
         &WirepressOptions {
             program: &program,
             through: &[],
