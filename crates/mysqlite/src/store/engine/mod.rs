@@ -5,18 +5,24 @@
 //!
 //! Not here: DDL (`ddl`), reading SQL (`sql`), sending rows (`rows`).
 
+mod insert;
+mod load_data;
+mod quiet;
+mod set;
+mod statement;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rusqlite::types::{ToSqlOutput, Value as SqliteValue, ValueRef};
-use rusqlite::{Connection, Statement};
+use rusqlite::Connection;
 use wire::response::status;
 
+use self::quiet::Quiet;
+use self::statement::{bind, with_statement};
 use super::session_state::{SessionState, SharedState, lock};
 use super::sqlite_fault::sqlite_fault;
 use super::transaction::Transaction;
-use super::variables::Setting;
 use super::write_lock::WriteGuard;
 use super::{Store, functions, information_schema, rows};
 use crate::column::Column;
@@ -25,11 +31,9 @@ use crate::fault::{Fault, SqlFault};
 use crate::schema::catalog::Catalog;
 use crate::sessions::Sessions;
 use crate::sql::cursor::Sql;
-use crate::sql::insert::{AutoValue, Insert};
-use crate::sql::load_data::LoadData;
+use crate::sql::insert::Insert;
 use crate::sql::plan::{Plan, Query, plan};
 use crate::sql::rewrite::Scope;
-use crate::sql::set::{Assignment, NewValue, Target};
 use crate::sql::token::{Kind, tokens};
 
 /// A prepared statement.
@@ -301,189 +305,6 @@ impl SqliteEngine {
         reply.finish(&self.outcome())
     }
 
-    fn insert(
-        &mut self,
-        insert: &Insert,
-        params: &[Value<'_>],
-        keep: bool,
-        reply: &mut dyn Reply,
-    ) -> Result<(), Fault> {
-        if insert.built_in {
-            self.fill_built_in(&insert.sql)?;
-        }
-        let guard = self.begin_write()?;
-        let affected = self.change(&insert.sql, params, keep, false)?;
-        let last = self.sqlite.last_insert_rowid();
-        drop(guard);
-        let mut outcome = Outcome { affected_rows: affected, ..self.outcome() };
-        let generated = match insert.auto_value {
-            AutoValue::Given => false,
-            AutoValue::Generated => true,
-            AutoValue::Parameter(index) => {
-                matches!(params.get(index), Some(Value::Null | Value::Int(0) | Value::Uint(0)))
-            }
-        };
-        let mut state = lock(&self.state);
-        state.row_count = affected.cast_signed();
-        if insert.has_auto_column && affected > 0 {
-            // The values of one statement are consecutive, as nobody else wrote meanwhile.
-            let first = last - i64::try_from(affected).unwrap_or(1) + 1;
-            outcome.last_insert_id = if generated { first } else { last }.cast_unsigned();
-            if generated {
-                state.last_insert_id = first;
-            }
-        }
-        drop(state);
-        if insert.row_count > 1 {
-            let rows = insert.row_count as u64;
-            outcome.message =
-                format!("Records: {rows}  Duplicates: {}  Warnings: 0", rows.saturating_sub(affected));
-        }
-        reply.finish(&outcome)
-    }
-
-    /// Runs a statement that writes; returns how many rows it touched.
-    fn change(&self, sql: &str, params: &[Value<'_>], keep: bool, deletes: bool) -> Result<u64, SqlFault> {
-        let changed = with_statement(&self.sqlite, sql, keep, |statement| {
-            bind(statement, params)?;
-            statement.raw_execute().map(|count| count as u64)
-        });
-        let changed = changed.and_then(|inner| inner);
-        changed.map_err(|error| sqlite_fault(error, &self.store.catalog(), deletes))
-    }
-
-    fn load_data(&mut self, load: &LoadData, reply: &mut dyn Reply) -> Result<(), Fault> {
-        // All or nothing, whatever autocommit says.
-        let own = !self.transaction.is_open();
-        if own {
-            self.transaction.begin();
-        }
-        let result = self.begin_write().map_err(Fault::Sql).and_then(|_| self.load_file(load, reply));
-        if own && self.autocommit() {
-            self.end(result.is_ok())?;
-        }
-        let (rows, affected) = result?;
-        let message = format!("Records: {rows}  Deleted: 0  Skipped: {}  Warnings: 0", rows - affected);
-        reply.finish(&Outcome { affected_rows: affected, message, ..self.outcome() })
-    }
-
-    /// Returns how many rows the file has and how many went in.
-    fn load_file(&self, load: &LoadData, reply: &mut dyn Reply) -> Result<(u64, u64), Fault> {
-        let catalog = self.store.catalog();
-        let fault = |error| sqlite_fault(error, &catalog, false);
-        let mut statement = self.sqlite.prepare(&load.sql).map_err(fault)?;
-        let (mut pending, mut ignore) = (Vec::new(), load.ignore_lines);
-        let (mut rows, mut affected) = (0_u64, 0_u64);
-        let mut take = |pending: &mut Vec<u8>, at_end: bool| -> Result<(), SqlFault> {
-            let mut start = 0;
-            while let Some((mut fields, len)) = load.row(pending.get(start..).unwrap_or_default(), at_end) {
-                start += len;
-                if ignore > 0 {
-                    ignore -= 1;
-                    continue;
-                }
-                // Missing fields are NULL, those too many are dropped.
-                fields.resize(load.column_count, None);
-                let values: Vec<Value<'_>> =
-                    fields.iter().map(|field| field.as_deref().map_or(Value::Null, text_or_blob)).collect();
-                bind(&mut statement, &values).map_err(fault)?;
-                affected += statement.raw_execute().map_err(fault)? as u64;
-                rows += 1;
-            }
-            pending.drain(..start);
-            Ok(())
-        };
-        reply.local_file(&load.file, &mut |bytes| {
-            pending.extend_from_slice(bytes);
-            // A line that ends exactly here may have its terminator in the next packet.
-            take(&mut pending, false)
-        })?;
-        take(&mut pending, true)?;
-        Ok((rows, affected))
-    }
-
-    fn set(&mut self, assignments: &[Assignment]) -> Result<(), SqlFault> {
-        for (target, value) in assignments {
-            let value = match value {
-                NewValue::Default => None,
-                NewValue::Expression { sql, built_in } => {
-                    if *built_in {
-                        self.fill_built_in(sql)?;
-                    }
-                    let value = self.sqlite.query_row(&format!("SELECT {sql}"), [], |row| row.get(0));
-                    Some(value.map_err(|error| self.fault(error))?)
-                }
-            };
-            self.assign(target, value)?;
-        }
-        Ok(())
-    }
-
-    fn assign(&mut self, target: &Target, value: Option<SqliteValue>) -> Result<(), SqlFault> {
-        let setting = value.clone().map(|value| match value {
-            SqliteValue::Null => Setting::Null,
-            SqliteValue::Integer(number) => Setting::Number(number),
-            SqliteValue::Real(number) => Setting::Text(number.to_string()),
-            SqliteValue::Text(text) => Setting::Text(text),
-            SqliteValue::Blob(bytes) => Setting::Text(String::from_utf8_lossy(&bytes).into_owned()),
-        });
-        if let (Target::System { name, .. }, Some(live), Some(setting)) =
-            (target, self.store.live(), &setting)
-        {
-            let value = match setting {
-                Setting::Null => String::new(),
-                Setting::Number(number) => number.to_string(),
-                Setting::Text(text) => text.clone(),
-            };
-            if let Some(done) = live.set(name, &value) {
-                return done.map_err(|reason| SqlFault::WrongValue { name: name.clone(), value, reason });
-            }
-        }
-        let mut state = lock(&self.state);
-        // One of its own that can't be changed; drivers set session variables of the same names.
-        if let Target::System { name, global: true } = target
-            && state.live_variable(name).is_some()
-        {
-            return Err(SqlFault::VariableReadOnly(name.clone()));
-        }
-        match target {
-            Target::User(name) => {
-                state.user_variables.insert(name.clone(), value.unwrap_or(SqliteValue::Null));
-                Ok(())
-            }
-            Target::Names => {
-                for name in ["character_set_client", "character_set_connection", "character_set_results"] {
-                    state.variables.set(name, setting.clone())?;
-                }
-                Ok(())
-            }
-            Target::System { name, global: true } => state.globals().set(name, setting),
-            Target::System { name, .. } => {
-                if matches!(name.as_str(), "last_insert_id" | "identity") {
-                    state.last_insert_id =
-                        if let Some(Setting::Number(number)) = setting { number } else { 0 };
-                    return Ok(());
-                }
-                state.variables.set(name, setting)?;
-                drop(state);
-                self.after_set(name)
-            }
-        }
-    }
-
-    /// What a changed variable does at once.
-    fn after_set(&mut self, name: &str) -> Result<(), SqlFault> {
-        match name {
-            "autocommit" if self.autocommit() => self.end(true),
-            "foreign_key_checks" => {
-                let on = lock(&self.state).variables.number("foreign_key_checks");
-                let result = self.sqlite.execute_batch(&format!("PRAGMA foreign_keys = {on}"));
-                result.map_err(|error| self.fault(error))
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn current_schema(&self) -> Option<String> {
         lock(&self.state).schema.clone()
     }
@@ -662,71 +483,5 @@ impl Drop for SqliteEngine {
     fn drop(&mut self) {
         // An open transaction of a client that went is rolled back.
         self.end(false).ok();
-    }
-}
-
-/// Prepares `sql`, or takes it from the cache, and works with it.
-fn with_statement<T>(
-    sqlite: &Connection,
-    sql: &str,
-    keep: bool,
-    work: impl FnOnce(&mut Statement<'_>) -> T,
-) -> rusqlite::Result<T> {
-    if keep { Ok(work(&mut *sqlite.prepare_cached(sql)?)) } else { Ok(work(&mut sqlite.prepare(sql)?)) }
-}
-
-fn bind(statement: &mut Statement<'_>, params: &[Value<'_>]) -> rusqlite::Result<()> {
-    if statement.parameter_count() != params.len() {
-        return Err(rusqlite::Error::InvalidParameterCount(params.len(), statement.parameter_count()));
-    }
-    for (index, value) in params.iter().enumerate() {
-        let digits;
-        let value = match value {
-            Value::Null => ToSqlOutput::Borrowed(ValueRef::Null),
-            Value::Int(number) => ToSqlOutput::Borrowed(ValueRef::Integer(*number)),
-            Value::Uint(number) => match i64::try_from(*number) {
-                Ok(number) => ToSqlOutput::Borrowed(ValueRef::Integer(number)),
-                Err(_) => {
-                    digits = number.to_string();
-                    ToSqlOutput::Borrowed(ValueRef::Text(digits.as_bytes()))
-                }
-            },
-            Value::Real(number) => ToSqlOutput::Borrowed(ValueRef::Real(*number)),
-            Value::Text(bytes) => ToSqlOutput::Borrowed(ValueRef::Text(bytes)),
-            Value::Blob(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
-        };
-        statement.raw_bind_parameter(index + 1, value)?;
-    }
-    Ok(())
-}
-
-fn text_or_blob(bytes: &[u8]) -> Value<'_> {
-    if std::str::from_utf8(bytes).is_ok() { Value::Text(bytes) } else { Value::Blob(bytes) }
-}
-
-/// A reply that nobody reads.
-struct Quiet;
-
-impl Reply for Quiet {
-    fn begin(&mut self, _columns: Vec<Column>) -> Result<(), Fault> {
-        Ok(())
-    }
-
-    fn value(&mut self, _value: Value<'_>) {}
-
-    fn end_row(&mut self) -> Result<(), Fault> {
-        Ok(())
-    }
-
-    fn finish(&mut self, _outcome: &Outcome) -> Result<(), Fault> {
-        Ok(())
-    }
-
-    fn local_file(
-        &mut self,
-        _name: &str,
-        _sink: &mut dyn FnMut(&[u8]) -> Result<(), SqlFault>,
-    ) -> Result<(), Fault> {
-        Err(SqlFault::LocalFilesDisabled.into())
     }
 }

@@ -4,23 +4,27 @@
 //! own name as alias; literals are decoded; MySQL's operators, functions, hints and lock clauses become
 //! SQLite's or nothing; the outermost SELECT's expressions get MySQL's column names (their own text).
 //!
-//! Invariants: parameters keep their order; a table that does not exist is an error here, before SQLite.
+//! Invariants: parameters keep their order.
 //!
 //! Not here: special function forms (`function`), INSERT (`insert`), UPDATE and DELETE (`update`).
 
+mod item_name;
+mod literal;
+mod tables;
+
+pub(crate) use literal::variable_name;
+
+use self::item_name::item_name;
 use super::cursor::Sql;
 use super::keyword;
 use super::quote;
 use super::token::Kind;
 use crate::fault::SqlFault;
-use crate::schema::catalog::{Catalog, is_built_in};
+use crate::schema::catalog::Catalog;
 
 /// Brackets deeper than this are refused: each level is a stack frame here and in SQLite's parser, whose own
 /// limit is 1,000.
 const DEPTH_MAX: usize = 200;
-
-/// Decimal digits that a double holds for certain.
-const FLOAT_DIGITS: usize = 15;
 
 /// What names mean where the statement runs.
 #[derive(Clone, Copy)]
@@ -128,66 +132,6 @@ impl<'a> Rewriter<'a> {
             }
             None => Err(self.sql.syntax(self.at)),
         }
-    }
-
-    /// A literal, parameter or variable.
-    pub(crate) fn literal(&mut self) {
-        let raw = self.sql.raw(self.at);
-        self.out.push(' ');
-        match self.sql.kind(self.at) {
-            Some(Kind::Text) => {
-                let mut value = self.sql.text(self.at);
-                // 'a' 'b' is one literal.
-                while self.sql.kind(self.at + 1) == Some(Kind::Text) {
-                    self.at += 1;
-                    value.extend(self.sql.text(self.at));
-                }
-                quote::push_literal(&mut self.out, &value);
-            }
-            Some(Kind::Number) => self.number(raw),
-            Some(Kind::Hex) => {
-                quote::push_literal(&mut self.out, &hex_value(raw));
-            }
-            Some(Kind::Bits) => {
-                let bits = raw.iter().skip(1).filter(|byte| matches!(byte, b'0' | b'1'));
-                let value = bits.fold(0_i64, |n, bit| (n << 1) | i64::from(bit - b'0'));
-                self.out.push_str(&value.to_string());
-            }
-            Some(Kind::UserVariable) => {
-                let name = variable_name(raw.get(1..).unwrap_or_default());
-                self.out.push_str(&format!("user_variable({})", quote::literal(name.as_bytes())));
-            }
-            Some(Kind::SystemVariable) => {
-                let name = variable_name(raw.get(2..).unwrap_or_default());
-                self.out.push_str(&format!("system_variable({})", quote::literal(name.as_bytes())));
-            }
-            _ => self.out.push_str(&String::from_utf8_lossy(raw)),
-        }
-        self.at += 1;
-    }
-
-    fn number(&mut self, raw: &[u8]) {
-        let text = String::from_utf8_lossy(raw);
-        let whole = text.bytes().all(|byte| byte.is_ascii_digit());
-        let smallest = *text == *"9223372036854775808" && self.at > 0 && self.sql.is_symbol(self.at - 1, "-");
-        let digits = text.bytes().filter(u8::is_ascii_digit).count();
-        let exact = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-        if !whole && exact && digits > FLOAT_DIGITS {
-            // A float would lose digits that a decimal column keeps.
-            self.out.push_str(&quote::literal(raw));
-        } else if !whole || smallest || text.parse::<i64>().is_ok() {
-            self.out.push_str(&text);
-        } else if self.frame.clause == Clause::Other && text.parse::<u64>().is_ok() && self.after_limit() {
-            // "All rows" in MySQL is 18446744073709551615.
-            self.out.push_str("-1");
-        } else {
-            // SQLite would make a float of it; columns for such numbers hold digits.
-            self.out.push_str(&quote::literal(raw));
-        }
-    }
-
-    fn after_limit(&self) -> bool {
-        (self.at.saturating_sub(3)..self.at).any(|index| self.sql.is_any(index, &["LIMIT"]))
     }
 
     fn symbol(&mut self) -> Result<(), SqlFault> {
@@ -449,80 +393,6 @@ impl<'a> Rewriter<'a> {
         Ok(())
     }
 
-    /// A table in a FROM list, with its alias and hints.
-    fn table(&mut self) -> Result<(), SqlFault> {
-        self.frame.table_due = false;
-        let first = self.sql.name(self.at).ok_or_else(|| self.sql.syntax(self.at))?;
-        self.at += 1;
-        let (schema, name) = if self.sql.is_symbol(self.at, ".") {
-            let name = self.sql.name(self.at + 1).ok_or_else(|| self.sql.syntax(self.at + 1))?;
-            self.at += 2;
-            (Some(first), name)
-        } else {
-            (None, first)
-        };
-        if schema.is_none() && self.common_tables.contains(&name) {
-            self.push(&quote::name(&name));
-        } else {
-            let table = self.table_name(schema, &name)?;
-            self.push(&table);
-            let alias_follows = self.alias_follows();
-            if !alias_follows {
-                self.push(&format!("AS {}", quote::name(&name)));
-            }
-        }
-        if self.sql.is(self.at, "AS") {
-            self.at += 1;
-        }
-        if self.alias_follows() || self.after_as() {
-            let alias = self.sql.name(self.at).ok_or_else(|| self.sql.syntax(self.at))?;
-            self.push(&format!("AS {}", quote::name(&alias)));
-            self.at += 1;
-        }
-        self.hints()
-    }
-
-    fn alias_follows(&self) -> bool {
-        match self.sql.kind(self.at) {
-            Some(Kind::Quoted) => true,
-            Some(Kind::Word) => self.sql.is(self.at, "AS") || keyword::may_be_alias(&self.sql.upper(self.at)),
-            _ => false,
-        }
-    }
-
-    /// `FORCE INDEX (k)` and its kin: SQLite chooses by itself.
-    fn hints(&mut self) -> Result<(), SqlFault> {
-        while self.sql.is_any(self.at, &["USE", "FORCE", "IGNORE"])
-            && self.sql.is_any(self.at + 1, &["INDEX", "KEY"])
-        {
-            let open = (self.at..self.sql.len()).find(|&index| self.sql.is_symbol(index, "("));
-            self.at = self.sql.closing(open.ok_or_else(|| self.sql.syntax(self.at))?)? + 1;
-            self.at += usize::from(
-                self.sql.is_symbol(self.at, ",") && self.sql.is_any(self.at + 1, &["USE", "FORCE", "IGNORE"]),
-            );
-        }
-        Ok(())
-    }
-
-    /// The name in SQLite of a table that a statement names.
-    /// Errors: 1046, 1049, 1146.
-    pub(crate) fn table_name(&mut self, schema: Option<String>, name: &str) -> Result<String, SqlFault> {
-        let schema = match (&schema, self.scope.schema) {
-            (Some(schema), _) => schema.as_str(),
-            (None, Some(schema)) => schema,
-            (None, None) => return Err(SqlFault::NoDatabase),
-        };
-        if is_built_in(schema) {
-            self.built_in = true;
-            return Ok(format!(
-                "{}.{}",
-                schema.to_ascii_lowercase(),
-                quote::name(&name.to_ascii_lowercase())
-            ));
-        }
-        Ok(self.scope.catalog.table(schema, name)?.sqlite_name())
-    }
-
     fn begin_item(&mut self, at: usize) {
         if self.frame.clause == Clause::Select && self.frame.naming {
             self.frame.item = Some(at);
@@ -538,67 +408,6 @@ impl<'a> Rewriter<'a> {
     }
 }
 
-/// The name that MySQL gives to the select item `start..end`; none when it has an alias or is a star.
-fn item_name(sql: &Sql<'_>, start: usize, end: usize) -> Option<String> {
-    let last = end.checked_sub(1).filter(|&last| last >= start)?;
-    if sql.is_symbol(last, "*") {
-        return None;
-    }
-    let operand = |index: usize| match sql.kind(index) {
-        Some(Kind::Symbol) => sql.is_symbol(index, ")"),
-        Some(Kind::Word) => {
-            let upper = sql.upper(index);
-            !keyword::is_keyword(&upper) || matches!(upper.as_str(), "NULL" | "TRUE" | "FALSE" | "END")
-        }
-        Some(_) => true,
-        None => false,
-    };
-    let is_name = matches!(sql.kind(last), Some(Kind::Word | Kind::Quoted));
-    if last > start {
-        let before_is_text = sql.kind(last - 1) == Some(Kind::Text);
-        let both_texts = sql.kind(last) == Some(Kind::Text) && before_is_text;
-        let introducer = sql.kind(last - 1) == Some(Kind::Word) && sql.raw(last - 1).first() == Some(&b'_');
-        let could_be_alias =
-            (is_name && !keyword::is_keyword(&sql.upper(last))) || sql.kind(last) == Some(Kind::Text);
-        let implicit = could_be_alias
-            && operand(last - 1)
-            && !both_texts
-            && !introducer
-            && !sql.is_any(last - 1, &["BINARY", "DIV", "MOD", "REGEXP", "RLIKE", "XOR"]);
-        if sql.is(last - 1, "AS") || implicit {
-            return None;
-        }
-        // `a.b.c` is named after its column.
-        if is_name && sql.is_symbol(last - 1, ".") && (last - start).is_multiple_of(2) {
-            let chain = (start..last).all(|n| sql.is_symbol(n, ".") || sql.name(n).is_some());
-            if chain {
-                return sql.name(last);
-            }
-        }
-    } else if is_name && !keyword::is_keyword(&sql.upper(last)) {
-        return sql.name(last);
-    } else if sql.kind(last) == Some(Kind::Text) {
-        return Some(String::from_utf8_lossy(&sql.text(last)).into_owned());
-    }
-    Some(String::from_utf8_lossy(sql.span(start, end)).into_owned())
-}
-
-/// The bytes of `0x41` or `x'41'`.
-fn hex_value(raw: &[u8]) -> Vec<u8> {
-    let digits = raw.iter().skip(2).filter_map(|&byte| char::from(byte).to_digit(16));
-    let mut digits: Vec<u8> = digits.map(|digit| digit as u8).collect();
-    if digits.len() % 2 == 1 {
-        digits.insert(0, 0);
-    }
-    digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()
-}
-
 fn text_name(sql: &Sql<'_>, index: usize) -> Option<String> {
     (sql.kind(index) == Some(Kind::Text)).then(|| String::from_utf8_lossy(&sql.text(index)).into_owned())
-}
-
-/// A variable's name without its quotes.
-pub(crate) fn variable_name(raw: &[u8]) -> String {
-    let text = String::from_utf8_lossy(raw).to_ascii_lowercase();
-    text.trim_matches(['`', '\'', '"']).to_owned()
 }
