@@ -21,9 +21,14 @@ fuzz_target!(|input: &[u8]| {
         rest = behind;
         match exchange.step(packet) {
             Ok(Step::Send(answer)) if security == Security::Plain => {
-                assert!(!answer.windows(PASSWORD.len()).any(|window| window == PASSWORD), "in clear on a plain leg");
+                assert!(
+                    !answer.windows(PASSWORD.len()).any(|window| window == PASSWORD),
+                    "in clear on a plain leg"
+                );
             }
-            Ok(Step::Encrypt { masked_password, .. }) => assert_eq!(masked_password.len(), PASSWORD.len() + 1),
+            Ok(Step::Encrypt { masked_password, .. }) => {
+                assert_eq!(masked_password.len(), PASSWORD.len() + 1)
+            }
             Ok(Step::Send(_) | Step::Wait) => {}
             Err(_) => return,
         }

@@ -9,7 +9,10 @@ use wire::conversation::{Conversation, Plan};
 use wire::scanner::{Scanner, Step};
 use wire::{Capabilities, Direction};
 
-fuzz_target!(|input: (u32, u32, bool, Vec<(bool, &[u8])>)| {
+/// Capability bits of MySQL and of MariaDB, whether the client's side has frames, and chunks to the client or from it.
+type Input<'a> = (u32, u32, bool, Vec<(bool, &'a [u8])>);
+
+fuzz_target!(|input: Input<'_>| {
     let (mysql_bits, mariadb_bits, client_framed, chunks) = input;
     let agreed = Capabilities::from_bits(mysql_bits, mariadb_bits);
     let at_once = scan(Conversation::new(agreed, client_framed), &chunks, usize::MAX);
