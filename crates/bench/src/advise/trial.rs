@@ -27,7 +27,7 @@ use super::{Findings, Options, Per, sysbench};
 use crate::client::{Account, Compression, Stop};
 use crate::cpu;
 use crate::report::number::counted;
-use crate::run::{Place, Policy, Progress, ProxyProcess, UNCOMPRESSED, WirepressOptions};
+use crate::run::{Place, Policy, Progress, ProxyProcess, WirepressOptions, server_leg};
 use crate::server_url::ServerUrl;
 use crate::stats::f64_of;
 
@@ -202,8 +202,7 @@ fn encryption_note(source: &Source<'_>, encryption: Option<&'static str>) -> Opt
 }
 
 fn start_proxy(trial: &TrialOptions, stop: &Stop) -> anyhow::Result<ProxyProcess> {
-    let tls = trial.ssl_options.iter().flat_map(SslOption::arguments);
-    let arguments: Vec<String> = UNCOMPRESSED.map(str::to_owned).into_iter().chain(tls).collect();
+    let tls: Vec<String> = trial.ssl_options.iter().flat_map(SslOption::arguments).collect();
     ProxyProcess::wirepress(
         &WirepressOptions {
             program: &trial.wirepress,
@@ -212,7 +211,7 @@ fn start_proxy(trial: &TrialOptions, stop: &Stop) -> anyhow::Result<ProxyProcess
             server: &trial.server.address,
             place: Place::Alone,
             policy: Policy::Fixed,
-            arguments: &arguments,
+            arguments: &server_leg(Some(&tls)),
         },
         stop,
     )

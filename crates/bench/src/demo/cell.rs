@@ -43,16 +43,17 @@ struct CpuSoFar {
 impl Bench<'_> {
     /// Measures.
     pub(super) fn run(&self, link: Link, table: &Table, setting: Setting) -> anyhow::Result<Sample> {
-        let account = self.database.account();
-        let plain = Account { tls: None, ..account.clone() };
-        let (behind, account) = match setting {
-            Setting::Direct if self.database.wants_tls() => (self.database.address().clone(), account),
-            Setting::Direct => (self.database.address().clone(), &plain),
-            _ => (self.proxy.address(), &plain),
+        let account = self.database.account().clone();
+        let (behind, tls) = match setting {
+            Setting::Direct => {
+                (self.database.address().clone(), account.tls.clone().filter(|tls| tls.is_required))
+            }
+            _ => (self.proxy.address(), None),
         };
+        let account = Account { tls, ..account };
         let running = link.open(behind)?;
         let mut client =
-            Client::connect(&running.address().into(), account, setting.compression(), self.stop)
+            Client::connect(&running.address().into(), &account, setting.compression(), self.stop)
                 .with_context(|| format!("cannot log in over link {link} with setting '{setting}'"))?;
 
         let sql = table.scan_statement();

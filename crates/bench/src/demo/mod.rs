@@ -32,7 +32,7 @@ use crate::client::{ClientFault, Stop};
 use crate::published::Published;
 use crate::run::{
     Database, DatabaseWish, Existing, Neighbours, Place, Policy, PrivateOptions, Progress, ProxyProcess,
-    UNCOMPRESSED, WirepressOptions, plain_server_leg, watch_signals,
+    WirepressOptions, server_leg, watch_signals,
 };
 use crate::table::{Kind, Table};
 
@@ -80,7 +80,7 @@ fn run_with(options: &Options, program: &Path, stop: &Stop) -> anyhow::Result<()
             server: database.address(),
             place: Place::Alone,
             policy: Policy::Fixed,
-            arguments: &server_leg(options, &database),
+            arguments: &server_leg(database.wants_tls().then_some(&*options.server_leg_tls)),
         },
         stop,
     )?;
@@ -107,15 +107,6 @@ fn run_with(options: &Options, program: &Path, stop: &Stop) -> anyhow::Result<()
     let busy_cores = neighbours.busy_cores(&proxy).filter(|_| database.is_embedded());
     progress.print(&report::closing(cells, start.elapsed(), busy_cores));
     Ok(())
-}
-
-/// The proxy packs for its clients; its own connections are not packed.
-fn server_leg(options: &Options, database: &Database) -> Vec<String> {
-    if database.wants_tls() {
-        [&UNCOMPRESSED.map(str::to_owned), &options.server_leg_tls[..]].concat()
-    } else {
-        plain_server_leg()
-    }
 }
 
 /// The two tables; on a user's server they have names that nobody else uses.

@@ -34,7 +34,7 @@ use crate::client::{Account, Client, Compression, Stop};
 use crate::record::Setting;
 use crate::run::{
     Database, DatabaseWish, Existing, Pins, Place, Policy, PrivateOptions, Progress, ProxyProcess,
-    WirepressOptions, plain_server_leg, watch_signals,
+    WirepressOptions, server_leg, watch_signals,
 };
 use crate::table::{Kind, Table};
 
@@ -120,7 +120,7 @@ impl Stage<'_> {
     fn trace(&self, round: u32, setting: Setting) -> anyhow::Result<Trace> {
         let folder = tempfile::tempdir().context("no folder for the admin port")?;
         let admin = Address::Unix(folder.path().join("admin"));
-        let arguments = [plain_server_leg(), vec!["--admin-listen".to_owned(), admin.to_string()]].concat();
+        let arguments = [server_leg(None), vec!["--admin-listen".to_owned(), admin.to_string()]].concat();
         let through: Vec<_> = self.options.pins.server_words().iter().map(std::ffi::OsString::from).collect();
         let proxy = ProxyProcess::wirepress(
             &WirepressOptions {

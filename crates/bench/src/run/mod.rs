@@ -37,7 +37,7 @@ pub(crate) use network::Network;
 pub(crate) use progress::Progress;
 pub(crate) use proxy_process::ProxyProcess;
 pub(crate) use stage::{Parts, Stage};
-pub(crate) use wirepress_process::{Place, Policy, UNCOMPRESSED, WirepressOptions, plain_server_leg};
+pub(crate) use wirepress_process::{Place, Policy, WirepressOptions, server_leg};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -28,7 +28,7 @@ use super::certificates::Certificates;
 use super::database::Database;
 use super::network::{Crossing, Network};
 use super::proxy_process::ProxyProcess;
-use super::wirepress_process::{Place, Policy, UNCOMPRESSED, WirepressOptions, plain_server_leg};
+use super::wirepress_process::{Place, Policy, WirepressOptions, server_leg};
 use crate::client::{Account, Client, ClientFault, ClientTls, Stop};
 use crate::job::Donor;
 use crate::record::{Cell, Path, Setting};
@@ -218,7 +218,7 @@ impl Parts<'_> {
     }
 
     fn wirepress_beside_server(&self, cell: &Cell, network: &Network) -> anyhow::Result<ProxyProcess> {
-        let mut arguments = self.server_leg();
+        let mut arguments = server_leg(self.server_leg_tls);
         if self.is_encrypted(cell) {
             arguments.extend(["--tls", "preferred"].map(str::to_owned));
             for (option, name) in [("--tls-cert", "server-cert.pem"), ("--tls-key", "server-key.pem")] {
@@ -272,7 +272,7 @@ impl Parts<'_> {
         let through: Vec<OsString> = self.pins.server_words().iter().map(OsString::from).collect();
         let permitted =
             ["--protocol-compression-algorithms".to_owned(), cell.setting.algorithm_name().to_owned()];
-        let arguments = [self.server_leg(), permitted.into(), self.pair_key()].concat();
+        let arguments = [server_leg(self.server_leg_tls), permitted.into(), self.pair_key()].concat();
         let options = WirepressOptions {
             program: &self.program,
             through: &through,
@@ -306,14 +306,6 @@ impl Parts<'_> {
 
     fn is_encrypted(&self, cell: &Cell) -> bool {
         cell.tls || self.server_leg_tls.is_some()
-    }
-
-    /// Of a proxy beside the server.
-    fn server_leg(&self) -> Vec<String> {
-        match self.server_leg_tls {
-            Some(tls) => [&UNCOMPRESSED.map(str::to_owned), tls].concat(),
-            None => plain_server_leg(),
-        }
     }
 
     /// What our own client wants to see: a user's server is checked as the user said, whoever else has our certificates.

@@ -124,13 +124,12 @@ impl ProxyProcess {
     }
 }
 
-/// What the proxy of a measurement does for its clients is all it does: its server leg is plain.
-pub(crate) fn plain_server_leg() -> Vec<String> {
-    UNCOMPRESSED.into_iter().chain(["--ssl-mode", "disabled"]).map(str::to_owned).collect()
+/// What the proxy of a measurement does for its clients is all it does: its server leg is not packed, and plain unless
+/// `tls` says how it is encrypted.
+pub(crate) fn server_leg(tls: Option<&[String]>) -> Vec<String> {
+    let plain = ["--ssl-mode", "disabled"].map(str::to_owned);
+    [&["--compression-algorithms", "uncompressed"].map(str::to_owned), tls.unwrap_or(&plain)].concat()
 }
-
-/// What of that says nothing of TLS.
-pub(crate) const UNCOMPRESSED: [&str; 2] = ["--compression-algorithms", "uncompressed"];
 
 /// Reads to the end, so that the child never waits for us.
 fn forward_lines(output: impl Read + Send + 'static, lines: Sender<String>) {

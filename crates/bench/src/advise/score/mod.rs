@@ -27,7 +27,7 @@ use crate::calibrate;
 use crate::client::Stop;
 use crate::run::{
     Database, DatabaseWish, Place, Policy, PrivateOptions, Progress, ProxyProcess, WirepressOptions,
-    plain_server_leg, watch_signals,
+    server_leg, watch_signals,
 };
 
 /// What is asked.
@@ -73,7 +73,7 @@ pub fn run(options: &ScoreOptions) -> anyhow::Result<()> {
             server: database.address(),
             place: Place::Alone,
             policy: Policy::Fixed,
-            arguments: &plain_server_leg(),
+            arguments: &server_leg(None),
         },
         &stop,
     )?;

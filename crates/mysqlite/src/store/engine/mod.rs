@@ -305,6 +305,25 @@ impl SqliteEngine {
         reply.finish(&self.outcome())
     }
 
+    /// The columns that a plan's rows will have.
+    fn columns(&mut self, plan: &Plan, catalog: &Catalog) -> Result<Vec<Column>, SqlFault> {
+        let sql = match plan {
+            Plan::Rows(query) => {
+                if query.built_in {
+                    self.fill_built_in(&query.sql)?;
+                }
+                &query.sql
+            }
+            Plan::Insert(Insert { sql, .. }) => sql,
+            Plan::Change(change) => &change.sql,
+            _ => return Ok(Vec::new()),
+        };
+        let described =
+            with_statement(&self.sqlite, sql, true, |statement| rows::describe(statement, catalog));
+        let described = described.map_err(|error| sqlite_fault(error, catalog, false))?;
+        Ok(described.into_iter().map(|described| described.column).collect())
+    }
+
     fn current_schema(&self) -> Option<String> {
         lock(&self.state).schema.clone()
     }
@@ -455,27 +474,6 @@ impl Engine for SqliteEngine {
     fn interrupter(&self) -> Box<dyn Fn() + Send> {
         let handle = self.sqlite.get_interrupt_handle();
         Box::new(move || handle.interrupt())
-    }
-}
-
-impl SqliteEngine {
-    /// The columns that a plan's rows will have.
-    fn columns(&mut self, plan: &Plan, catalog: &Catalog) -> Result<Vec<Column>, SqlFault> {
-        let sql = match plan {
-            Plan::Rows(query) => {
-                if query.built_in {
-                    self.fill_built_in(&query.sql)?;
-                }
-                &query.sql
-            }
-            Plan::Insert(Insert { sql, .. }) => sql,
-            Plan::Change(change) => &change.sql,
-            _ => return Ok(Vec::new()),
-        };
-        let described =
-            with_statement(&self.sqlite, sql, true, |statement| rows::describe(statement, catalog));
-        let described = described.map_err(|error| sqlite_fault(error, catalog, false))?;
-        Ok(described.into_iter().map(|described| described.column).collect())
     }
 }
 
