@@ -22,7 +22,9 @@
 
 mod allowance;
 mod candidate;
+mod choice;
 mod drain;
+mod look;
 mod packing_server;
 mod reader;
 mod replies;
@@ -38,7 +40,9 @@ use std::time::Duration;
 
 pub use self::allowance::Allowance;
 use self::candidate::{Candidate, GUESS_IS_CAUTIOUS};
+pub use self::choice::{Choice, Reason};
 use self::drain::Drain;
+pub use self::look::Look;
 pub use self::packing_server::{LegChoice, LegReason, Packing, PackingServer, RepliesSeen};
 use self::reader::Reader;
 pub use self::replies::Replies;
@@ -71,45 +75,6 @@ pub struct Pace {
     has_history: bool,
 }
 
-/// A look at the destination's socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
-    /// Since any fixed moment.
-    pub now: Duration,
-    /// Bytes that were handed over and are not acknowledged.
-    pub queued_len: u64,
-    /// Those of them that are not on their way either.
-    pub unsent_len: u64,
-    /// They wait for room in the receiver's buffer, and not for the link.
-    pub reader_waits: bool,
-    /// Free room in the receiver's buffer, as it told last.
-    pub window_len: u64,
-    /// The shortest round trip that was seen; zero where it is not known.
-    pub round_trip: Duration,
-}
-
-impl Look {
-    /// Before the first.
-    const NOTHING: Self = Self {
-        now: Duration::ZERO,
-        queued_len: 0,
-        unsent_len: 0,
-        reader_waits: false,
-        window_len: 0,
-        round_trip: Duration::ZERO,
-    };
-
-    /// How long the link is busy with what was sent before, at this rate: with what is unsent, and with what waits in the
-    /// network, which is what is on its way beyond what a link without a queue holds.
-    fn busy_s(&self, bytes_per_s: f64) -> f64 {
-        let on_its_way_len = self.queued_len.saturating_sub(self.unsent_len) as f64;
-        let held_len = bytes_per_s * self.round_trip.as_secs_f64() + ACKNOWLEDGED_LATE_LEN;
-        // Where no round trip was seen nothing is known of the network.
-        let waits_len = if self.round_trip.is_zero() { 0.0 } else { (on_its_way_len - held_len).max(0.0) };
-        (self.unsent_len as f64 + waits_len) / bytes_per_s
-    }
-}
-
 /// How much may be on its way to the socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
@@ -117,68 +82,6 @@ pub struct Room {
     pub frame_len: usize,
     /// Bytes that wait in the socket.
     pub unsent_len: u64,
-}
-
-/// What becomes of a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Choice {
-    /// At this level, or stored.
-    pub level: Option<u8>,
-    /// Why.
-    pub reason: Reason,
-}
-
-/// Why a frame is packed or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Reason {
-    /// The link never had a queue: nothing is known of its rate, which is more than is needed.
-    LinkNotSeen,
-    /// The link has nothing else to do: stored bytes are there at once.
-    LinkIsIdle,
-    /// No level is known to make such data smaller.
-    DoesNotShrink,
-    /// By what is known packing makes it slower.
-    Slower,
-    /// By what is known packing makes it faster.
-    Faster,
-    /// To learn what the level does to such data, while the link is busy with what was sent before.
-    TriesLevel,
-    /// The reader is what others wait for, and it gets packed bytes faster.
-    ReaderGains,
-    /// The reader is what others wait for, and unpacking would make it slower still.
-    ReaderLoses,
-    /// Each frame waits for an answer, and packed ones get it sooner, or cost nothing.
-    AnswerIsSooner,
-    /// Each frame waits for an answer, and packed ones were not seen to get it sooner.
-    AnswerIsNotSooner,
-    /// No fewer bytes were possible within the budgets.
-    FewestBytes,
-    /// The CPU that packing may take is gone, or saves more elsewhere.
-    CpuBudget,
-    /// Packing would add more to the reply than it may.
-    TimeBudget,
-}
-
-impl Reason {
-    /// In words.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::LinkNotSeen => "the link has never had a queue",
-            Self::LinkIsIdle => "the link has nothing else to send",
-            Self::DoesNotShrink => "the data does not shrink",
-            Self::Slower => "packing would be slower",
-            Self::Faster => "packing is faster",
-            Self::TriesLevel => "to learn what the level does",
-            Self::ReaderGains => "the reader reads packed frames faster",
-            Self::ReaderLoses => "the reader reads stored frames faster",
-            Self::AnswerIsSooner => "the next command comes sooner",
-            Self::AnswerIsNotSooner => "the next command does not come sooner",
-            Self::FewestBytes => "the fewest bytes within the budgets",
-            Self::CpuBudget => "the CPU budget is spent, or saves more elsewhere",
-            Self::TimeBudget => "packing would add more than the p99 budget allows",
-        }
-    }
 }
 
 impl Pace {
@@ -473,8 +376,6 @@ const SHORT_OF_CPU: u32 = 128;
 /// A link that took so much without a queue has none.
 const UNKNOWN_LEN: u64 = 1 << 20;
 const FIRST_FRAME_LEN: usize = 32 << 10;
-/// Receivers acknowledge in pieces, up to the kernel's of 64 KiB.
-const ACKNOWLEDGED_LATE_LEN: f64 = 64.0 * 1024.0;
 /// What waits in the socket keeps the link busy for so long, many times what packing a frame takes, and no longer: as
 /// much is sent in the old way after a change.
 const UNSENT_S: f64 = 4e-3;

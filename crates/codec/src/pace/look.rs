@@ -1,0 +1,45 @@
+//! What the kernel tells of the destination's socket, and how long it keeps the link busy.
+
+use std::time::Duration;
+
+/// A look at the destination's socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// Since any fixed moment.
+    pub now: Duration,
+    /// Bytes that were handed over and are not acknowledged.
+    pub queued_len: u64,
+    /// Those of them that are not on their way either.
+    pub unsent_len: u64,
+    /// They wait for room in the receiver's buffer, and not for the link.
+    pub reader_waits: bool,
+    /// Free room in the receiver's buffer, as it told last.
+    pub window_len: u64,
+    /// The shortest round trip that was seen; zero where it is not known.
+    pub round_trip: Duration,
+}
+
+impl Look {
+    /// Before the first.
+    pub(super) const NOTHING: Self = Self {
+        now: Duration::ZERO,
+        queued_len: 0,
+        unsent_len: 0,
+        reader_waits: false,
+        window_len: 0,
+        round_trip: Duration::ZERO,
+    };
+
+    /// How long the link is busy with what was sent before, at this rate: with what is unsent, and with what waits in the
+    /// network, which is what is on its way beyond what a link without a queue holds.
+    pub(super) fn busy_s(&self, bytes_per_s: f64) -> f64 {
+        let on_its_way_len = self.queued_len.saturating_sub(self.unsent_len) as f64;
+        let held_len = bytes_per_s * self.round_trip.as_secs_f64() + ACKNOWLEDGED_LATE_LEN;
+        // Where no round trip was seen nothing is known of the network.
+        let waits_len = if self.round_trip.is_zero() { 0.0 } else { (on_its_way_len - held_len).max(0.0) };
+        (self.unsent_len as f64 + waits_len) / bytes_per_s
+    }
+}
+
+/// Receivers acknowledge in pieces, up to the kernel's of 64 KiB.
+const ACKNOWLEDGED_LATE_LEN: f64 = 64.0 * 1024.0;
