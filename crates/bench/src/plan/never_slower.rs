@@ -3,6 +3,7 @@
 //! What must hold of each cell, and the share of cells that it holds of, are [`Verdict`]'s; nothing of it was published by
 //! anybody. A pair's cells are compared with the standard protocol's besides (`pair`).
 
+mod again;
 mod pair;
 mod verdict;
 
@@ -10,8 +11,8 @@ pub(super) use self::verdict::FIXED;
 
 use self::verdict::Verdict;
 use super::work::Work;
-use super::{Plan, Scale, Step, World};
-use crate::record::{Metric, Path, Setting};
+use super::{Batch, Plan, Scale, Step, World};
+use crate::record::{Cell, Metric, Path, Setting};
 use crate::results::Results;
 
 /// Never slower than none.
@@ -52,56 +53,26 @@ impl Plan for NeverSlower {
     }
 
     fn links(&self) -> &'static [&'static str] {
-        &["unlimited", "1gbit,0.5ms", "100mbit,1.4ms", "10mbit,40ms"]
+        &["unlimited", "1gbit,500us", "100mbit,1.4ms", "10mbit,40ms"]
     }
 
+    /// In full only those cells that need it are measured more often ([`again`]).
     fn repetitions(&self, scale: Scale) -> u32 {
         match scale {
-            Scale::Smoke => 2,
+            Scale::Smoke | Scale::Full => 2,
             Scale::Laptop => 6,
-            Scale::Full => 20,
         }
     }
 
     fn steps(&self, world: &World) -> anyhow::Result<Vec<Step>> {
-        let works = Work::all(world);
-        let mut groups = Vec::new();
-        for (link_name, link) in &world.links {
-            for work in &works {
-                for path in [Path::Wirepress, Path::WirepressBesideApp, Path::WirepressPair] {
-                    // Beside the app it is the server that packs replies, and only requests are ours.
-                    if path == Path::WirepressBesideApp && !(work.is_sent && world.server_has_zstd) {
-                        continue;
-                    }
-                    groups.push((link_name, link, work, path));
-                }
-            }
+        Ok(together(comparisons(world).into_iter().flat_map(|comparison| comparison.steps)))
+    }
+
+    fn next(&self, world: &World, results: &Results) -> Batch {
+        match world.scale {
+            Scale::Smoke | Scale::Laptop => Batch::default(),
+            Scale::Full => again::batch(comparisons(world), results, world.repetitions),
         }
-        let wanted = match world.scale {
-            Scale::Smoke => 8,
-            Scale::Laptop => 20,
-            Scale::Full => groups.len(),
-        };
-        let groups = world.drawn(groups, wanted, |(link, _, work, path): &(&String, _, &Work, Path)| {
-            work.cell(link, *path, Setting::None)
-        });
-        let mut steps = Vec::new();
-        for (name, link, work, path) in groups {
-            let job = work.job(link, world);
-            let beside = (path == Path::WirepressPair).then_some((Path::Wirepress, pair::COMPARED));
-            let ways = SETTINGS
-                .map(|setting| (path, setting))
-                .into_iter()
-                .chain(beside)
-                .chain([(Path::Direct, Setting::None)]);
-            for (path, setting) in ways {
-                let cell = work.cell(name, path, setting);
-                if !steps.iter().any(|step: &Step| step.cell == cell) {
-                    steps.push(Step { cell, job: job.clone() });
-                }
-            }
-        }
-        Ok(steps)
     }
 
     fn has_heat_maps(&self) -> bool {
@@ -113,6 +84,62 @@ impl Plan for NeverSlower {
         lines.extend(pair::lines(results));
         lines
     }
+}
+
+/// A cell of the latency policy, and all that it is compared with.
+struct Comparison {
+    latency: Cell,
+    steps: Vec<Step>,
+}
+
+fn comparisons(world: &World) -> Vec<Comparison> {
+    let works = Work::all(world);
+    let mut groups = Vec::new();
+    for (link_name, link) in &world.links {
+        for work in &works {
+            for path in [Path::Wirepress, Path::WirepressBesideApp, Path::WirepressPair] {
+                // Beside the app it is the server that packs replies, and only requests are ours.
+                if path == Path::WirepressBesideApp && !(work.is_sent && world.server_has_zstd) {
+                    continue;
+                }
+                groups.push((link_name, link, work, path));
+            }
+        }
+    }
+    let wanted = match world.scale {
+        Scale::Smoke => 8,
+        Scale::Laptop => 20,
+        Scale::Full => groups.len(),
+    };
+    let groups = world.drawn(groups, wanted, |(link, _, work, path): &(&String, _, &Work, Path)| {
+        work.cell(link, *path, Setting::None)
+    });
+    groups
+        .into_iter()
+        .map(|(name, link, work, path)| {
+            let job = work.job(link, world);
+            let beside = (path == Path::WirepressPair).then_some((Path::Wirepress, pair::COMPARED));
+            let steps = SETTINGS
+                .map(|setting| (path, setting))
+                .into_iter()
+                .chain(beside)
+                .chain([(Path::Direct, Setting::None)])
+                .map(|(path, setting)| Step { cell: work.cell(name, path, setting), job: job.clone() })
+                .collect();
+            Comparison { latency: work.cell(name, path, Setting::Latency), steps }
+        })
+        .collect()
+}
+
+/// Each once: comparisons share cells.
+fn together(steps: impl Iterator<Item = Step>) -> Vec<Step> {
+    let mut all: Vec<Step> = Vec::new();
+    for step in steps {
+        if !all.iter().any(|known| known.cell == step.cell) {
+            all.push(step);
+        }
+    }
+    all
 }
 
 /// None, every fixed setting, and ours.

@@ -41,9 +41,8 @@ impl Work {
         works
     }
 
-    /// Reads a table of so many rows, four times as many in full.
-    pub(super) fn scan(world: &World, name: &'static str, kind: Kind, rows: u32) -> Self {
-        let rows_max = rows * rows_of(world);
+    /// Reads a table of at most so many rows.
+    pub(super) fn scan(world: &World, name: &'static str, kind: Kind, rows_max: u32) -> Self {
         let seconds = seconds(world);
         let (table, bytes_per_row) = match kind {
             Kind::Sysbench => ("sbtest1", 197),
@@ -61,7 +60,7 @@ impl Work {
     /// Sends statements, by so many clients.
     pub(super) fn statements(world: &World, statement: Statement, threads: u32) -> Self {
         let is_sent = statement == Statement::BulkInsert;
-        let (name, rows) = if is_sent { ("inserted", 0) } else { ("sbtest1", 200_000 * rows_of(world)) };
+        let (name, rows) = if is_sent { ("inserted", 0) } else { ("sbtest1", 200_000) };
         let time = Duration::from_secs_f64(seconds(world));
         let job = move |_: &Link, world: &World| {
             let table = Table::generated(Kind::Sysbench, name, rows, world.seed);
@@ -88,14 +87,10 @@ impl Work {
     }
 }
 
+/// A full run has more cells and rounds, not longer ones.
 fn seconds(world: &World) -> f64 {
     match world.scale {
         Scale::Smoke => 1.0,
-        Scale::Laptop => 2.0,
-        Scale::Full => 4.0,
+        Scale::Laptop | Scale::Full => 2.0,
     }
-}
-
-fn rows_of(world: &World) -> u32 {
-    if world.scale == Scale::Full { 4 } else { 1 }
 }

@@ -37,6 +37,11 @@ impl Verdict {
         Self { incomparable: cells.len() - judged.len(), judged }
     }
 
+    /// Whether a cell of the latency policy was compared, and more rounds would not change what is said of it.
+    pub(super) fn is_decided(&self, cell: &Cell) -> bool {
+        self.judged.iter().any(|judged| judged.cell == *cell && !judged.is_undecided())
+    }
+
     /// In sentences, the count first.
     pub(super) fn lines(&self) -> Vec<String> {
         let count = |is: fn(&Judged) -> bool| self.judged.iter().filter(|judged| is(judged)).count();

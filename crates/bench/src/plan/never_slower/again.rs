@@ -1,0 +1,128 @@
+//! Which cells of a full run are measured again.
+//!
+//! ```text
+//!  every setting            2 rounds
+//!  what may be the best     8 rounds: none, the policy, direct, and fixed settings within 15 % of the best
+//!  the same, if undecided   six rounds at a time, at most 38
+//! ```
+//! A setting that is far from the best after two rounds can't be what the policy is held against, and a cell whose interval is
+//! narrow enough is not made truer by more of it. So a full run takes hours and not days. What ends it is how wide an interval
+//! is, never where it lies.
+//!
+//! Invariants: depends on the results alone, so an interrupted run goes on.
+
+use super::verdict::{FIXED, Verdict};
+use super::{Comparison, together};
+use crate::plan::{Batch, Step};
+use crate::record::{Cell, Metric, Setting};
+use crate::results::Results;
+
+/// The next rounds, behind the `first` ones of everything.
+pub(super) fn batch(comparisons: Vec<Comparison>, results: &Results, first: u32) -> Batch {
+    let verdict = Verdict::of(results);
+    let rounds = |cell: &Cell| u32::try_from(results.values(cell, RATE).len()).unwrap_or(u32::MAX);
+    let most = comparisons.iter().map(|it| rounds(&it.latency)).max().unwrap_or(0).max(first);
+    // Where an interrupted batch began.
+    let start = first + (most - first) / ROUNDS * ROUNDS;
+    if start >= ROUNDS_MAX {
+        return Batch::default();
+    }
+    let wants_more = |cell: &Cell| rounds(cell) < ROUNDS_MIN || !verdict.is_decided(cell);
+    let steps = comparisons
+        .into_iter()
+        .filter(|comparison| wants_more(&comparison.latency))
+        .flat_map(|comparison| near_the_best(comparison, results));
+    Batch { steps: together(steps), repetitions: start..start + ROUNDS }
+}
+
+/// Without the fixed settings that can't be the best.
+fn near_the_best(Comparison { latency, steps }: Comparison, results: &Results) -> impl Iterator<Item = Step> {
+    let of = |setting: &Setting| results.median(&latency.with(latency.path, *setting, latency.tls), RATE);
+    let best = FIXED.iter().filter_map(of).fold(0.0, f64::max);
+    let far: Vec<Cell> = FIXED
+        .iter()
+        .filter(|setting| **setting != Setting::None && of(setting).is_none_or(|rate| rate < best * NEAR))
+        .map(|setting| latency.with(latency.path, *setting, latency.tls))
+        .collect();
+    steps.into_iter().filter(move |step| !far.contains(&step.cell))
+}
+
+const RATE: Metric = Metric::TransactionsPerS;
+/// In terms of the best's transactions.
+const NEAR: f64 = 0.85;
+const ROUNDS: u32 = 6;
+const ROUNDS_MIN: u32 = 8;
+const ROUNDS_MAX: u32 = 38;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{Job, Statement, Statements};
+    use crate::record::Path;
+    use crate::results::fixture;
+    use crate::table::{Kind, Table};
+
+    fn comparison(link: &str) -> Comparison {
+        let job = Job::Statements(Statements {
+            statement: Statement::PointSelect,
+            table: Table::generated(Kind::Sysbench, "sbtest1", 10, 1),
+            threads: 1,
+            time: std::time::Duration::from_secs(1),
+            beside_large_rows: false,
+        });
+        let steps = super::super::SETTINGS
+            .map(|setting| Step { cell: fixture::cell(link, Path::Wirepress, setting), job: job.clone() });
+        Comparison { latency: fixture::cell(link, Path::Wirepress, Setting::Latency), steps: steps.into() }
+    }
+
+    /// Of each link and setting the transactions of its rounds.
+    fn next(values: &[(&str, Setting, &[f64])]) -> (Vec<String>, std::ops::Range<u32>) {
+        let samples = values.iter().flat_map(|(link, setting, rates)| {
+            let cell = fixture::cell(link, Path::Wirepress, *setting);
+            rates.iter().map(move |rate| (cell.clone(), RATE, *rate))
+        });
+        let results = Results::of(&fixture::records_of(samples));
+        let mut links: Vec<&str> = values.iter().map(|(link, ..)| *link).collect();
+        links.dedup();
+        let batch = batch(links.into_iter().map(comparison).collect(), &results, 2);
+        let told = batch.steps.iter().map(|step| format!("{} {}", step.cell.link, step.cell.setting));
+        (told.collect(), batch.repetitions)
+    }
+
+    #[test]
+    fn behind_the_first_rounds_only_settings_near_the_best_go_on() {
+        let (steps, rounds) = next(&[
+            ("1gbit", Setting::None, &[100.0, 101.0]),
+            ("1gbit", Setting::Zlib, &[10.0, 11.0]),
+            ("1gbit", Setting::Zstd(1), &[95.0, 96.0]),
+            ("1gbit", Setting::Zstd(3), &[80.0, 81.0]),
+            ("1gbit", Setting::Zstd(7), &[5.0, 5.0]),
+            ("1gbit", Setting::Latency, &[100.0, 100.0]),
+        ]);
+        assert_eq!(rounds, 2..8);
+        assert_eq!(steps, ["1gbit none", "1gbit zstd 1", "1gbit latency"]);
+    }
+
+    #[test]
+    fn a_cell_is_measured_until_it_is_decided() {
+        let steady = [100.0, 100.1, 100.0, 100.1, 100.0, 100.1, 100.0, 100.1];
+        let noisy = [100.0, 120.0, 90.0, 115.0, 80.0, 100.0, 120.0, 95.0];
+        let (steps, rounds) = next(&[
+            ("1gbit", Setting::None, &steady),
+            ("1gbit", Setting::Latency, &steady),
+            ("10mbit", Setting::None, &steady),
+            ("10mbit", Setting::Latency, &noisy),
+        ]);
+        assert_eq!(rounds, 8..14);
+        assert_eq!(steps, ["10mbit none", "10mbit latency"]);
+        let (steps, _) = next(&[("1gbit", Setting::None, &steady), ("1gbit", Setting::Latency, &steady)]);
+        assert!(steps.is_empty(), "{steps:?}");
+        // Interrupted within its rounds.
+        let (steps, rounds) =
+            next(&[("10mbit", Setting::None, &noisy[..5]), ("10mbit", Setting::Latency, &noisy[..5])]);
+        assert_eq!((steps.len(), rounds), (2, 2..8));
+        let long: Vec<f64> = noisy.iter().copied().cycle().take(38).collect();
+        let (steps, _) = next(&[("10mbit", Setting::None, &steady), ("10mbit", Setting::Latency, &long)]);
+        assert!(steps.is_empty(), "more than 38 rounds: {steps:?}");
+    }
+}
