@@ -56,7 +56,7 @@ impl Plan for Crossing {
     }
 
     fn links(&self) -> &'static [&'static str] {
-        &["10mbit,0.5ms", "unlimited"]
+        &["10mbit,500us", "unlimited"]
     }
 
     /// Of the search; what was found is measured [`SCORE_ROUNDS`] times as often.

@@ -121,3 +121,23 @@ pub const ALL: [&dyn Plan; 10] = [
 pub fn named(name: &str) -> Option<&'static dyn Plan> {
     ALL.into_iter().find(|plan| plan.name() == name)
 }
+
+#[cfg(test)]
+mod tests {
+    use lab::link::Link;
+
+    use super::*;
+
+    #[test]
+    fn links_are_named_as_cells_name_them() {
+        let figures = Published::built_in().unwrap();
+        for plan in ALL {
+            let published = plan.published(&figures);
+            let links =
+                published.iter().map(|figure| figure.cell.link.as_str()).chain(plan.links().iter().copied());
+            for link in links {
+                assert_eq!(Link::parse(link).unwrap().to_string(), link, "{}", plan.name());
+            }
+        }
+    }
+}

@@ -66,7 +66,7 @@ impl Plan for RdsScan {
     }
 
     fn links(&self) -> &'static [&'static str] {
-        &["unlimited", "1gbit,0.5ms", "100mbit,1.4ms"]
+        &["unlimited", "1gbit,500us", "100mbit,1.4ms"]
     }
 
     fn steps(&self, world: &World) -> anyhow::Result<Vec<Step>> {

@@ -133,6 +133,6 @@ const PHP: &str = "PHP mysqli";
 /// The published link.
 const SLOW: &str = "100mbit,1.4ms";
 /// The one on which compression was published to lose; its round trip wasn't told.
-const FAST: &str = "1gbit,0.5ms";
+const FAST: &str = "1gbit,500us";
 const WHY: &str = "Today's indexer, server and processors have other speeds than those of 2014, and the share of the \
                    time that the words take decides how much the link matters.";
