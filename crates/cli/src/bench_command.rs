@@ -47,7 +47,7 @@ fn measure(plan: &'static dyn Plan, args: &PlanArgs) -> anyhow::Result<()> {
         workloads: args.workload.clone(),
         repetitions: args.repetitions,
         seed: args.seed,
-        pins: pins(args.pin),
+        pins: pins(args.pin)?,
         out: args.out.clone().unwrap_or_else(|| new_folder(&format!("{}-{}", plan.name(), args.scale))),
         command: command_without_passwords(),
     };
@@ -70,8 +70,8 @@ fn score_advisor(args: &AdvisorScoreArgs) -> anyhow::Result<()> {
     advise::score(&ScoreOptions { database: started(with), cells, seed })
 }
 
-fn pins(are_wanted: bool) -> Pins {
-    if are_wanted { Pins::OneEach } else { Pins::Shared }
+fn pins(are_wanted: bool) -> anyhow::Result<Pins> {
+    if are_wanted { Pins::one_each() } else { Ok(Pins::Shared) }
 }
 
 fn step_link(args: &LinkStepArgs) -> anyhow::Result<()> {
@@ -85,7 +85,7 @@ fn step_link(args: &LinkStepArgs) -> anyhow::Result<()> {
         rate_bytes_per_s: args.rate.rate_bytes_per_s.context("--rate unlimited: that is no step")?,
         phase: Duration::from_secs(args.phase),
         rounds: args.rounds,
-        pins: pins(args.pin),
+        pins: pins(args.pin)?,
         seed: args.seed,
         out: args.out.clone().unwrap_or_else(|| new_folder("link-step")),
     })

@@ -27,7 +27,7 @@ impl Connect {
         parts: &Parts<'_>,
         meter: &mut dyn Meter,
     ) -> anyhow::Result<Outcome> {
-        stage.network().on_client_host(|| {
+        stage.on_client_host(|| {
             // MySQL then has the password in its cache, and the first login is no different from the others.
             Self::once(stage, parts)?;
             meter.start();

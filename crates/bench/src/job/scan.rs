@@ -34,7 +34,7 @@ impl ScanJob {
         parts: &Parts<'_>,
         meter: &mut dyn Meter,
     ) -> anyhow::Result<Outcome> {
-        stage.network().on_client_host(|| self.scan(stage, parts, meter))
+        stage.on_client_host(|| self.scan(stage, parts, meter))
     }
 
     fn scan(&self, stage: &Stage<'_>, parts: &Parts<'_>, meter: &mut dyn Meter) -> anyhow::Result<Outcome> {

@@ -64,7 +64,7 @@ impl Statements {
         parts: &Parts<'_>,
         meter: &mut dyn Meter,
     ) -> anyhow::Result<Outcome> {
-        let outcome = stage.network().on_client_host(|| self.send(stage, parts, meter));
+        let outcome = stage.on_client_host(|| self.send(stage, parts, meter));
         if self.statement == Statement::BulkInsert {
             let mut client = parts.database.connect(parts.stop)?;
             client.query(&format!("truncate {}", self.table.name)).context("cannot empty the table again")?;

@@ -12,7 +12,6 @@
 //! Not here: Galera (`scripts/sst`).
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fs;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
@@ -89,9 +88,9 @@ impl Transfer {
         };
         let (donors, joiners) = (ends.donor(cell.setting)?, ends.joiner(cell.setting)?);
         settle(server, parts.stop)?;
-        let received = stage.network().on_client_host(|| connect(stage.client_address()))?;
+        let received = stage.on_client_host(|| connect(stage.client_address()))?;
         let sent = OwnedFd::from(donor.accept()?);
-        let server_words: Vec<OsString> = parts.pins.server_words().iter().map(OsString::from).collect();
+        let server_words = parts.pins.server_words();
         let count = joiners.len();
 
         let mut pipeline = Pipeline::default();

@@ -74,7 +74,7 @@ pub fn run(options: &LinkStepOptions) -> anyhow::Result<()> {
     let private = PrivateOptions {
         is_reached_from_outside: true,
         arguments: &[],
-        through: options.pins.server_words(),
+        through: &options.pins.server_words(),
     };
     let database = Database::start(&options.database, &private, &stop)?;
     ensure!(
@@ -121,7 +121,7 @@ impl Stage<'_> {
         let folder = tempfile::tempdir().context("no folder for the admin port")?;
         let admin = Address::Unix(folder.path().join("admin"));
         let arguments = [server_leg(None), vec!["--admin-listen".to_owned(), admin.to_string()]].concat();
-        let through: Vec<_> = self.options.pins.server_words().iter().map(std::ffi::OsString::from).collect();
+        let through = self.options.pins.server_words();
         let proxy = ProxyProcess::wirepress(
             &WirepressOptions {
                 program: &std::env::current_exe().context("cannot find this program's own file")?,
@@ -137,7 +137,7 @@ impl Stage<'_> {
         let received = AtomicU64::new(0);
         let address = proxy.address();
         thread::scope(|scope| {
-            let reader = scope.spawn(|| self.link.in_client(|| self.scan(&address, setting, &received)));
+            let reader = scope.spawn(|| self.link.in_client(|| self.options.pins.on_client_cores(|| self.scan(&address, setting, &received))));
             let looks = self.looks(&admin, &received);
             let ended_early = reader.is_finished();
             // The scan is far from its end: it ends with its proxy.

@@ -102,6 +102,13 @@ pub(super) fn legend(document: &Document<'_>) -> Vec<String> {
             .to_owned(),
         "MB are 10^6 bytes, both ways; CPU seconds are those of one sample.".to_owned(),
     ];
+    if document.records.run.repetitions > 1 {
+        legend.push(
+            "What is said to be best was chosen by every other repetition and is told as the rest had it, which may differ \
+             from its row: who takes the best of many takes luck, too."
+                .to_owned(),
+        );
+    }
     if document.tables.iter().any(|table| !table.published_metrics().is_empty()) {
         legend.push(
             "Published figures were measured on other machines: compare ratios and shapes, not seconds."

@@ -5,6 +5,7 @@
 //!
 //! Not here: what is in the tables (`table`), starting a real server (`lab::real`).
 
+use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -56,7 +57,7 @@ pub(crate) struct PrivateOptions<'a> {
     /// Options besides.
     pub(crate) arguments: &'a [String],
     /// A command that runs it, such as `taskset -c 0`.
-    pub(crate) through: &'a [&'a str],
+    pub(crate) through: &'a [OsString],
 }
 
 /// What to do about a table that is there already.
@@ -104,7 +105,7 @@ impl Database {
         if private.is_reached_from_outside {
             options = options.bind(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         }
-        let server = RealServer::start(kind, &options.through(private.through.iter().copied())).with_context(|| {
+        let server = RealServer::start(kind, &options.through(private.through.iter().cloned())).with_context(|| {
             format!("cannot start a private {kind}; `make servers` fetches it, and --with embedded does without")
         })?;
         server.sql(&format!("create database {SCHEMA}"))?;

@@ -11,7 +11,7 @@ use lab::real::Install;
 
 use super::database::{Database, DatabaseWish};
 use super::network::Network;
-use super::stage::Pins;
+use super::pins::Pins;
 use super::{RunOptions, machine};
 use crate::plan::{Plan, Scale};
 use crate::record::{FORMAT, Run};
@@ -106,11 +106,9 @@ fn notes(options: &RunOptions, networks: &BTreeMap<String, Network>) -> Vec<Stri
                          for them, as they would not on three hosts."
                 .to_owned()
         }
-        Pins::OneEach => {
-            "The server's host (server, and the proxy beside it) has the first core, the client's host \
-                          the second."
-                .to_owned()
-        }
+        Pins::OneEach { server, client } => format!(
+            "The server's host (server, and the proxy beside it) has core {server}, the client's host core {client}."
+        ),
     });
     if let DatabaseWish::Url(server) = &options.database {
         let is_encrypted = server.account.tls.as_ref().is_some_and(|tls| tls.is_required);

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use lab::link::Traffic;
 
 use super::network::Network;
-use super::stage::{Parts, Pins, Stage};
+use super::pins::Pins;
+use super::stage::{Parts, Stage};
 use crate::cpu;
 use crate::job::{Job, Meter, Outcome, Unit};
 use crate::record::{Cell, Metric, Path};
@@ -179,7 +180,7 @@ fn busy(
     // Of a pair and of a proxy beside the application it is not known here how much of it each host has.
     let is_known = matches!(cell.path, Path::Direct | Path::Wirepress) && between.server.is_some();
     let busiest = match pins {
-        Pins::OneEach => (server + proxy).max(client),
+        Pins::OneEach { .. } => (server + proxy).max(client),
         Pins::Shared => server.max(proxy).max(client),
     };
     let core = is_known.then_some(100.0 * busiest / seconds);

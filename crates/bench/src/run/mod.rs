@@ -19,6 +19,7 @@ mod neighbours;
 mod network;
 mod options;
 mod order;
+mod pins;
 mod progress;
 mod proxy_process;
 mod relay_process;
@@ -28,7 +29,7 @@ mod wirepress_process;
 
 pub use database::DatabaseWish;
 pub use options::RunOptions;
-pub use stage::Pins;
+pub use pins::Pins;
 
 pub(crate) use database::{Database, Existing, PrivateOptions};
 pub(crate) use interrupt::watch as watch_signals;
@@ -181,7 +182,7 @@ impl<'a> Sitting<'a> {
         let private = PrivateOptions {
             is_reached_from_outside: networks.values().any(Network::has_hosts),
             arguments: &certificates.server_arguments(),
-            through: options.pins.server_words(),
+            through: &options.pins.server_words(),
         };
         let database = Database::start(&options.database, &private, &stop)?;
         let world = World {

@@ -10,7 +10,7 @@ use lab::kernel_link::KernelLink;
 use lab::link::Link;
 
 use super::database::DatabaseWish;
-use super::stage::Pins;
+use super::pins::Pins;
 use crate::plan::Scale;
 
 /// Options of `wirepress bench PLAN`.

@@ -63,7 +63,7 @@ impl ProxyProcess {
 /// A fetched program, where the server's host is pinned there.
 fn command(program: &str, parts: &Parts<'_>) -> anyhow::Result<Command> {
     let inner = Install::find()?.command(program)?;
-    let mut words = parts.pins.server_words().iter();
+    let mut words = parts.pins.server_words().into_iter();
     let Some(first) = words.next() else { return Ok(inner) };
     let mut command = Command::new(first);
     command.args(words).arg(inner.get_program());

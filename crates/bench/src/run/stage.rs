@@ -27,6 +27,7 @@ use lab::link::{Address, Traffic};
 use super::certificates::Certificates;
 use super::database::Database;
 use super::network::{Crossing, Network};
+use super::pins::Pins;
 use super::proxy_process::ProxyProcess;
 use super::wirepress_process::{Place, Policy, WirepressOptions, server_leg};
 use crate::client::{Account, Client, ClientFault, ClientTls, Stop};
@@ -51,33 +52,6 @@ pub(crate) struct Parts<'a> {
     pub(crate) stop: &'a Stop,
 }
 
-/// Which cores the hosts have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pins {
-    /// All, shared.
-    Shared,
-    /// The server's host has the first core, the client's the second; links have what is left.
-    OneEach,
-}
-
-impl Pins {
-    /// The command before one of the server's host.
-    pub(crate) const fn server_words(self) -> &'static [&'static str] {
-        match self {
-            Self::Shared => &[],
-            Self::OneEach => &["taskset", "-c", "0"],
-        }
-    }
-
-    /// The command before one of the client's host.
-    pub(crate) const fn client_words(self) -> &'static [&'static str] {
-        match self {
-            Self::Shared => &[],
-            Self::OneEach => &["taskset", "-c", "1"],
-        }
-    }
-}
-
 /// A stage that is set.
 pub(crate) struct Stage<'a> {
     // Dropped in this order: who connects before who is connected to.
@@ -89,6 +63,7 @@ pub(crate) struct Stage<'a> {
     client_setting: Setting,
     client_tls: Option<ClientTls>,
     client_words: Vec<OsString>,
+    pins: Pins,
 }
 
 impl<'a> Stage<'a> {
@@ -102,7 +77,7 @@ impl<'a> Stage<'a> {
         let client_words: Vec<OsString> = network
             .client_through()
             .into_iter()
-            .chain(parts.pins.client_words().iter().map(OsString::from))
+            .chain(parts.pins.client_words())
             .collect();
         let server = match donor {
             Some(donor) => donor.address()?,
@@ -146,7 +121,8 @@ impl<'a> Stage<'a> {
         let client_address = beside_app.unwrap_or_else(|| crossing.address());
         let (client_setting, client_has_tls) = client;
         let client_tls = client_has_tls.then(|| parts.client_tls(cell.path)).transpose()?;
-        Ok(Self { proxies, crossing, network, client_address, client_setting, client_tls, client_words })
+        let pins = parts.pins;
+        Ok(Self { proxies, crossing, network, client_address, client_setting, client_tls, client_words, pins })
     }
 
     /// Where the client connects to.
@@ -175,9 +151,13 @@ impl<'a> Stage<'a> {
         &self.client_words
     }
 
-    /// The network that is crossed.
-    pub(crate) fn network(&self) -> &Network {
-        self.network
+    /// Runs something of our own client on the client's host: sockets that it opens are there, and its threads on that
+    /// host's cores.
+    pub(crate) fn on_client_host<T: Send>(
+        &self,
+        work: impl FnOnce() -> anyhow::Result<T> + Send,
+    ) -> anyhow::Result<T> {
+        self.network.on_client_host(|| self.pins.on_client_cores(work))
     }
 
     /// What has crossed it.
@@ -225,7 +205,7 @@ impl Parts<'_> {
                 arguments.extend([option.to_owned(), self.certificates.path(name).display().to_string()]);
             }
         }
-        let through: Vec<OsString> = self.pins.server_words().iter().map(OsString::from).collect();
+        let through = self.pins.server_words();
         let options = WirepressOptions {
             program: &self.program,
             through: &through,
@@ -269,7 +249,7 @@ impl Parts<'_> {
     }
 
     fn pair_beside_server(&self, cell: &Cell, network: &Network) -> anyhow::Result<ProxyProcess> {
-        let through: Vec<OsString> = self.pins.server_words().iter().map(OsString::from).collect();
+        let through = self.pins.server_words();
         let permitted =
             ["--protocol-compression-algorithms".to_owned(), cell.setting.algorithm_name().to_owned()];
         let arguments = [server_leg(self.server_leg_tls), permitted.into(), self.pair_key()].concat();
