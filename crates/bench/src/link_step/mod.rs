@@ -137,7 +137,11 @@ impl Stage<'_> {
         let received = AtomicU64::new(0);
         let address = proxy.address();
         thread::scope(|scope| {
-            let reader = scope.spawn(|| self.link.in_client(|| self.options.pins.on_client_cores(|| self.scan(&address, setting, &received))));
+            let reader = scope.spawn(|| {
+                self.link.in_client(|| {
+                    self.options.pins.on_client_cores(|| self.scan(&address, setting, &received))
+                })
+            });
             let looks = self.looks(&admin, &received);
             let ended_early = reader.is_finished();
             // The scan is far from its end: it ends with its proxy.

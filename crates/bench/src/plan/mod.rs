@@ -15,6 +15,7 @@
 mod codec_cpu;
 mod crossing;
 mod growth;
+mod nearest;
 mod never_slower;
 mod oltp_matrix;
 mod peers;
@@ -27,6 +28,7 @@ mod sst;
 mod step;
 mod work;
 
+pub(crate) use nearest::nearest;
 pub use published_figure::{Agreement, Finding, PublishedFigure};
 pub use scale::Scale;
 pub use step::{Batch, Step, World};
@@ -127,6 +129,7 @@ mod tests {
     use lab::link::Link;
 
     use super::*;
+    use crate::results::fixture;
 
     #[test]
     fn links_are_named_as_cells_name_them() {
@@ -139,5 +142,44 @@ mod tests {
                 assert_eq!(Link::parse(link).unwrap().to_string(), link, "{}", plan.name());
             }
         }
+    }
+
+    /// All that can be, over the plan's own links, in user space or the kernel's.
+    fn world(plan: &dyn Plan, prefix: &str) -> World {
+        let link = |name: &&str| (format!("{prefix}{name}"), Link::parse(name).unwrap());
+        World {
+            scale: Scale::Laptop,
+            workloads: Vec::new(),
+            links: plan.links().iter().map(link).collect(),
+            server_has_zstd: true,
+            is_real: true,
+            is_private: true,
+            is_private_mariadb: true,
+            repetitions: 5,
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn every_claim_is_held_against_what_its_plan_measures() {
+        let figures = Published::built_in().unwrap();
+        let mut held = 0;
+        for (plan, prefix) in ALL.into_iter().flat_map(|plan| [(plan, ""), (plan, "kernel ")]) {
+            // Without the texts that were fetched there is nothing to index.
+            let Ok(steps) = plan.steps(&world(plan, prefix)) else { continue };
+            let samples =
+                steps.iter().flat_map(|step| (0..5).map(|_| (step.cell.clone(), plan.primary(), 1.0)));
+            let results = Results::of(&fixture::records_of(samples));
+            for finding in plan.findings(&results, &figures) {
+                assert_ne!(
+                    finding.agreement,
+                    Agreement::NotMeasured,
+                    "{} {prefix}: {finding:?}",
+                    plan.name()
+                );
+                held += 1;
+            }
+        }
+        assert!(held >= 20, "only {held} claims");
     }
 }

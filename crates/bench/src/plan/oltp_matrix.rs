@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::nearest::is_near;
 use super::shape::Claim;
 use super::{Finding, Plan, PublishedFigure, Scale, Step, World};
 use crate::job::{Job, Script, Sysbench};
@@ -73,10 +74,10 @@ impl Plan for OltpMatrix {
             Scale::Full => (10, 1_000_000),
         };
         let mut steps = Vec::new();
-        let has_full_link = world.links.iter().any(|(link, _)| link == FULL_LINK);
+        let has_full_link = world.links.iter().any(|(link, _)| is_near(link, FULL_LINK));
         for (link, _) in &world.links {
             // One more column beside the published link, if that isn't full here.
-            let is_beside = link == FULL_HERE_LINK && has_full_link;
+            let is_beside = is_near(link, FULL_HERE_LINK) && has_full_link;
             for threads in threads.iter().copied().filter(|threads| !is_beside || *threads == CLAIMED) {
                 let job = Sysbench {
                     script: Script::ReadOnly,

@@ -3,7 +3,7 @@
 //! Invariants: two ratios agree when both are on the same side of 1, or both at it; how far from it is shown and never
 //! judged, because the machines are not the same.
 
-use super::{Agreement, Finding};
+use super::{Agreement, Finding, nearest};
 use crate::record::{Better, Cell, Metric};
 use crate::results::Results;
 
@@ -27,13 +27,14 @@ impl Claim<'_> {
     /// Holds it against what was measured.
     pub(super) fn hold(self, results: &Results) -> Finding {
         let published = gain(self.published);
-        let Some(ratio) = results.ratio(self.cell, self.base, self.metric) else {
+        let [cell, base] = [self.cell, self.base].map(|cell| nearest(results, cell));
+        let Some(ratio) = results.ratio(&cell, &base, self.metric) else {
             return Finding {
                 claim: self.claim,
                 published,
                 measured: "not measured".to_owned(),
                 agreement: Agreement::NotMeasured,
-                why: None,
+                why: Some(missing(results, &cell)),
             };
         };
         // A ratio of times is upside down: less is faster.
@@ -41,15 +42,40 @@ impl Claim<'_> {
             Better::Less => (1.0 / ratio.high, 1.0 / ratio.value, 1.0 / ratio.low),
             Better::More | Better::Neither => (ratio.low, ratio.value, ratio.high),
         };
+        let over = if cell.link == self.cell.link { String::new() } else { format!(" over {}", cell.link) };
+        if !ratio.has_interval() {
+            return Finding {
+                claim: self.claim,
+                published,
+                measured: gain(value) + &over,
+                agreement: Agreement::Undecided,
+                why: Some("A single repetition proves nothing.".to_owned()),
+            };
+        }
         let agreement = agreement(self.published, low, high);
         Finding {
             claim: self.claim,
             published,
-            measured: gain_between(value, low, high),
+            measured: gain_between(value, low, high) + &over,
             agreement,
             why: (agreement != Agreement::Agrees).then(|| self.why.to_owned()),
         }
     }
+}
+
+/// Why there is no such cell.
+fn missing(results: &Results, cell: &Cell) -> String {
+    let any = |is: &dyn Fn(&Cell) -> bool| results.cells().iter().any(is);
+    if !any(&|it| it.link == cell.link) {
+        return format!("No link of this run is like it; --link {} is.", cell.link);
+    }
+    if !any(&|it| it.link == cell.link && it.threads == cell.threads) {
+        return format!("{} threads are not measured at this scale.", cell.threads);
+    }
+    if !any(&|it| it.link == cell.link && it.tls == cell.tls) {
+        return "TLS is measured with a private server, whose certificates are known.".to_owned();
+    }
+    format!("This database was not measured with {}: it has none, or the cell failed.", cell.setting)
 }
 
 /// On the same side of 1, or both at it.
@@ -87,6 +113,38 @@ const LEVEL: f64 = 0.05;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::{Path, Setting};
+    use crate::results::fixture;
+
+    /// zlib against none, published over `unlimited` as twice as slow.
+    fn finding(link: &str, times: &[[f64; 2]]) -> Finding {
+        let of = |link, setting| fixture::cell(link, Path::Direct, setting);
+        let samples = times.iter().flat_map(|[none, zlib]| {
+            [(of(link, Setting::None), Metric::TimeS, *none), (of(link, Setting::Zlib), Metric::TimeS, *zlib)]
+        });
+        let claim = Claim {
+            claim: "zlib loses".to_owned(),
+            published: 0.5,
+            cell: &of("unlimited", Setting::Zlib),
+            base: &of("unlimited", Setting::None),
+            metric: Metric::TimeS,
+            why: "another machine",
+        };
+        claim.hold(&Results::of(&fixture::records_of(samples)))
+    }
+
+    #[test]
+    fn a_claim_is_held_over_the_nearest_link_and_by_more_than_one_repetition() {
+        let twice = [[1.0, 1.5], [1.0, 1.6], [1.0, 1.5], [1.0, 1.6]];
+        let kernel = finding("kernel unlimited", &twice);
+        assert_eq!(kernel.agreement, Agreement::Agrees);
+        assert_eq!(kernel.measured, "1.55x slower (1.50 to 1.60) over kernel unlimited");
+        let single = finding("unlimited", &twice[..1]);
+        assert_eq!((single.agreement, single.measured.as_str()), (Agreement::Undecided, "1.50x slower"));
+        let other = finding("10mbit", &twice);
+        assert_eq!(other.agreement, Agreement::NotMeasured);
+        assert_eq!(other.why.unwrap(), "No link of this run is like it; --link unlimited is.");
+    }
 
     #[test]
     fn shapes_agree_by_side_and_not_by_size() {

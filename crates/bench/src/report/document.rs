@@ -16,7 +16,7 @@
 use std::collections::BTreeMap;
 
 use super::warning::{Warning, warnings};
-use crate::plan::{Finding, Plan, PublishedFigure};
+use crate::plan::{Finding, Plan, PublishedFigure, nearest};
 use crate::published::Published;
 use crate::record::{Better, Cell, Metric, Path, Records, Setting};
 use crate::results::{Results, direct, grouped, in_display_order, uncompressed};
@@ -89,6 +89,9 @@ impl<'a> Document<'a> {
         // A test makes sure that the built-in figures can be read.
         let figures = Published::built_in().ok();
         let published = plan.zip(figures.as_ref()).map(|(plan, figures)| plan.published(figures));
+        let beside =
+            |figure: PublishedFigure| PublishedFigure { cell: nearest(&results, &figure.cell), ..figure };
+        let published = published.map(|figures| figures.into_iter().map(beside).collect::<Vec<_>>());
         let findings = plan.zip(figures.as_ref()).map(|(plan, figures)| plan.findings(&results, figures));
         let primary = plan.map_or_else(|| usual_primary(&results), |plan| plan.primary());
         let tables = tables(records, &results, published.as_deref().unwrap_or_default(), primary);

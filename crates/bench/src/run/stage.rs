@@ -74,11 +74,8 @@ impl<'a> Stage<'a> {
         parts: &Parts<'_>,
         donor: Option<&Donor>,
     ) -> anyhow::Result<Self> {
-        let client_words: Vec<OsString> = network
-            .client_through()
-            .into_iter()
-            .chain(parts.pins.client_words())
-            .collect();
+        let client_words: Vec<OsString> =
+            network.client_through().into_iter().chain(parts.pins.client_words()).collect();
         let server = match donor {
             Some(donor) => donor.address()?,
             None => parts.server_address(network),
@@ -122,7 +119,16 @@ impl<'a> Stage<'a> {
         let (client_setting, client_has_tls) = client;
         let client_tls = client_has_tls.then(|| parts.client_tls(cell.path)).transpose()?;
         let pins = parts.pins;
-        Ok(Self { proxies, crossing, network, client_address, client_setting, client_tls, client_words, pins })
+        Ok(Self {
+            proxies,
+            crossing,
+            network,
+            client_address,
+            client_setting,
+            client_tls,
+            client_words,
+            pins,
+        })
     }
 
     /// Where the client connects to.
