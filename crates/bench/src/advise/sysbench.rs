@@ -9,21 +9,18 @@
 //!
 //! Not here: sysbench as an experiment with tables of its own (`job`).
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use lab::link::Address;
-use lab::real::Install;
-use zeroize::Zeroizing;
 
 use super::observed::{Gathered, Tap};
 use super::statements::{self, Origin, Statement};
 use super::traffic::Source;
 use crate::client::{Compression, Stop};
-use crate::job::ClientProcess;
+use crate::job::{ClientProcess, program, sysbench_account};
 use crate::stats::{f64_of, mean_interval};
 
 /// Runs the script, and gives what it sent. `way` says where its bytes go, to the server or to what stands before it, when it
@@ -53,8 +50,8 @@ pub(super) fn statements(
     let address = tap.address()?;
     let (_, port) = address.host_and_port().context("no port to listen on")?;
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let config = config(source, folder.path())?;
-    let mut command = program();
+    let config = sysbench_account(source.account, folder.path())?;
+    let mut command = program("sysbench")?;
     if READ_ONLY.contains(&script) {
         // A script of that name in the working directory would be another one, which may write.
         command.current_dir(folder.path()).env_remove("LUA_PATH");
@@ -91,9 +88,7 @@ pub(super) fn statements(
 
 /// Runs it through the tap until it has ended.
 fn run(command: &Command, tap: &mut Tap, stop: &Stop) -> anyhow::Result<()> {
-    let client = ClientProcess::start(&[], command).context(
-        "sysbench is wanted, and found neither among the fetched programs nor on PATH: install it",
-    )?;
+    let client = ClientProcess::start(&[], command)?;
     let has_ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let ended = scope.spawn(|| {
@@ -107,24 +102,6 @@ fn run(command: &Command, tap: &mut Tap, stop: &Stop) -> anyhow::Result<()> {
             Err(_) => bail!("waiting for sysbench failed"),
         }
     })
-}
-
-/// Ours, or that of the system.
-fn program() -> Command {
-    let installed = Install::find().ok().and_then(|install| install.command("sysbench").ok());
-    installed.unwrap_or_else(|| Command::new("sysbench"))
-}
-
-/// Who we are, in a file of a folder that nobody else can look into.
-fn config(source: &Source<'_>, folder: &Path) -> anyhow::Result<PathBuf> {
-    let account = source.account;
-    let mut text = Zeroizing::new(format!("mysql-user={}\nmysql-db={}\n", account.user, account.database));
-    if !account.password.is_empty() {
-        text.push_str(&format!("mysql-password={}\n", account.password.as_str()));
-    }
-    let path = folder.join("account.cnf");
-    std::fs::write(&path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(path)
 }
 
 /// An option of the script, and none of those by which it is led through the tap.

@@ -14,10 +14,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use lab::link::Address;
-use lab::real::Install;
 
 use super::client_process::ClientProcess;
-use super::{Meter, Outcome};
+use super::{Meter, Outcome, program};
 use crate::record::{Metric, Setting};
 use crate::run::{Parts, Stage};
 use crate::table::Table;
@@ -36,9 +35,7 @@ impl Indexer {
         parts: &Parts<'_>,
         meter: &mut dyn Meter,
     ) -> anyhow::Result<Outcome> {
-        let mut command = Install::find()?
-            .command("indexer")
-            .context("Sphinx is missing; scripts/fetch-servers --sphinx fetches it")?;
+        let mut command = program("indexer")?;
         let folder = parts.folder.join("index");
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let config = folder.join("sphinx.conf");

@@ -17,6 +17,7 @@ mod connect;
 mod indexer;
 mod php;
 mod pipeline;
+mod programs;
 mod scan;
 mod statements;
 mod sysbench;
@@ -30,6 +31,7 @@ pub(crate) use client_process::ClientProcess;
 pub use connect::Connect;
 pub use indexer::Indexer;
 pub use php::Php;
+pub(crate) use programs::{program, sysbench_account};
 pub(crate) use scan::RUN_MIN;
 pub use scan::ScanJob;
 pub use statements::{Statement, Statements};
@@ -130,6 +132,16 @@ impl Job {
             Self::Connect(_) => Vec::new(),
             Self::Transfer(transfer) => transfer.tables.clone(),
             Self::Indexer(Indexer { table }) | Self::Php(Php { table }) => vec![table.clone()],
+        }
+    }
+
+    /// The program that a client is, unless it is our own; a transfer's are told cell by cell.
+    pub(crate) const fn program(&self) -> Option<&'static str> {
+        match self {
+            Self::Sysbench(_) => Some("sysbench"),
+            Self::Indexer(_) => Some("indexer"),
+            Self::Php(_) => Some("php"),
+            Self::Scan(_) | Self::Statements(_) | Self::Connect(_) | Self::Transfer(_) => None,
         }
     }
 

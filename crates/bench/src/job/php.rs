@@ -9,10 +9,9 @@ use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
 use lab::link::Address;
-use lab::real::Install;
 
 use super::client_process::ClientProcess;
-use super::{Meter, Outcome};
+use super::{Meter, Outcome, program};
 use crate::record::{Metric, Setting};
 use crate::run::{Parts, Stage};
 use crate::table::Table;
@@ -49,9 +48,7 @@ impl Php {
                 bail!("PHP knows zlib only; zstd is for wirepress beside it")
             }
         };
-        let mut command = Install::find()?
-            .command("php")
-            .context("PHP is missing; scripts/fetch-servers --sphinx fetches it")?;
+        let mut command = program("php")?;
         command
             .args(["-d", "extension=mysqlnd", "-d", "extension=mysqli", "-d", "memory_limit=1G"])
             .arg(&script)

@@ -1,6 +1,7 @@
 //! Real sysbench: transactions of one of its own scripts.
 //!
-//! Invariants: all connections are open before the time counts; what is counted is what sysbench reports.
+//! Invariants: all connections are open before the time counts; what is counted is what sysbench reports; no password stands
+//! in a command line.
 //!
 //! Not here: its tables, which `run::database` fills as `sysbench prepare` would.
 
@@ -9,10 +10,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use lab::link::Address;
-use lab::real::Install;
 
 use super::client_process::ClientProcess;
-use super::{Meter, Outcome};
+use super::{Meter, Outcome, program, sysbench_account};
 use crate::record::{Metric, Setting};
 use crate::run::{Parts, Stage};
 use crate::table::{Kind, Table};
@@ -92,10 +92,9 @@ impl Sysbench {
     }
 
     fn command(&self, stage: &Stage<'_>, parts: &Parts<'_>) -> anyhow::Result<std::process::Command> {
-        let install = Install::find()?;
-        let mut command =
-            install.command("sysbench").context("sysbench is missing; `make servers` fetches it")?;
-        let account = parts.database.account();
+        let mut command = program("sysbench")?;
+        let account = sysbench_account(parts.database.account(), &parts.folder)?;
+        command.arg(format!("--config-file={}", account.display())).arg(self.script.name());
         match stage.client_address() {
             address @ Address::Tcp(_) => {
                 let (host, port) =
@@ -107,18 +106,12 @@ impl Sysbench {
             }
         }
         command
-            .arg(self.script.name())
-            .arg(format!("--mysql-user={}", account.user))
-            .arg(format!("--mysql-db={}", account.database))
             .arg(format!("--tables={}", self.tables))
             .arg(format!("--table-size={}", self.rows))
             .arg(format!("--threads={}", self.threads))
             .arg(format!("--time={}", self.time.as_secs().max(1)))
             .args(["--events=0", "--percentile=95", "--histogram=on", "--rand-type=pareto"])
             .arg(format!("--rand-seed={}", self.seed.max(1)));
-        if !account.password.is_empty() {
-            command.arg(format!("--mysql-password={}", account.password.as_str()));
-        }
         match stage.client_setting() {
             Setting::None => {}
             Setting::Zlib => {

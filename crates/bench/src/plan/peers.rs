@@ -5,8 +5,6 @@
 
 use std::time::Duration;
 
-use lab::real::Install;
-
 use super::{Plan, Scale, Step, World};
 use crate::job::{Connect, Job, ScanJob, Script, Sysbench};
 use crate::record::{Cell, Metric, Path, Setting};
@@ -102,17 +100,9 @@ impl Plan for Peers {
     }
 }
 
-/// Those that can be had.
+/// Those that can stand before this database.
 fn paths(world: &World) -> Vec<Path> {
-    let has = |program| Install::find().and_then(|install| install.program(program)).is_ok();
-    let mut paths = vec![Path::Direct];
-    if has("haproxy") {
-        paths.push(Path::Haproxy);
-    }
-    // Router knows MySQL servers only.
-    if has("mysqlrouter") && world.server_has_zstd {
-        paths.push(Path::Router);
-    }
-    paths.push(Path::Wirepress);
-    paths
+    // Router knows MySQL servers only. Who is missing keeps its row, which says so.
+    let router = world.server_has_zstd.then_some(Path::Router);
+    [Path::Direct, Path::Haproxy].into_iter().chain(router).chain([Path::Wirepress]).collect()
 }

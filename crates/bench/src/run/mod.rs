@@ -49,7 +49,7 @@ use lab::real::Kind;
 
 use self::certificates::Certificates;
 use crate::client::Stop;
-use crate::job::Job;
+use crate::job::{self, Job};
 use crate::plan::{Plan, Scale, Step, World};
 use crate::record::{Cell, Path as Through, Record, Records, Resumed, Writer};
 use crate::report;
@@ -121,6 +121,10 @@ fn steps(
             options.workloads.join("' or '"),
             Vec::from_iter(names).join(", ")
         );
+    }
+    let programs: BTreeSet<&str> = steps.iter().filter_map(|step| step.job.program()).collect();
+    for program in programs {
+        job::program(program).with_context(|| format!("the plan {} cannot be measured", plan.name()))?;
     }
     if database.wants_tls()
         && let Some(step) = steps.iter().find(|step| !can_be_encrypted(step))

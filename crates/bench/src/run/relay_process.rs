@@ -16,8 +16,8 @@ use lab::real::Install;
 
 use super::proxy_process::ProxyProcess;
 use super::stage::Parts;
-use crate::cpu;
 use crate::record::Path;
+use crate::{cpu, job};
 
 impl ProxyProcess {
     /// Starts `which` in front of the database and waits until it listens.
@@ -60,9 +60,9 @@ impl ProxyProcess {
     }
 }
 
-/// A fetched program, where the server's host is pinned there.
+/// A program, where the server's host is pinned there.
 fn command(program: &str, parts: &Parts<'_>) -> anyhow::Result<Command> {
-    let inner = Install::find()?.command(program)?;
+    let inner = job::program(program)?;
     let mut words = parts.pins.server_words().into_iter();
     let Some(first) = words.next() else { return Ok(inner) };
     let mut command = Command::new(first);
