@@ -92,6 +92,8 @@ struct Findings {
     server: Address,
     /// Who its clients are there.
     user: String,
+    /// None where its greeting was not seen.
+    is_mariadb: Option<bool>,
     /// The TLS that it was spoken to with; empty where the lines to paste have none of it.
     ssl_options: Vec<SslOption>,
     exchanges: Vec<Exchange>,

@@ -94,7 +94,7 @@ pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyho
     };
     let proxy = start_proxy(trial, stop);
     let statements = read(trial, &source, &proxy, options.seed, &progress)?;
-    let encryption = encryption(&source)?;
+    let (is_mariadb, encryption) = greeted(&source)?;
     progress.part("measuring the link");
     let measured_link = link::measure(&source)?;
     progress.part("running the statements once, for samples");
@@ -130,6 +130,7 @@ pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyho
     Ok(Findings {
         server: trial.server.address.clone(),
         user: trial.server.account.user.clone(),
+        is_mariadb: Some(is_mariadb),
         ssl_options: trial.ssl_options.clone(),
         evidence: evidence(statements.len(), timed.none.passes),
         per: Per::Pass,
@@ -166,12 +167,12 @@ fn read(
     }
 }
 
-/// Version of TLS towards the server, if there is any.
-fn encryption(source: &Source<'_>) -> anyhow::Result<Option<&'static str>> {
+/// Whether the server is a MariaDB, and the version of TLS towards it, if there is any.
+fn greeted(source: &Source<'_>) -> anyhow::Result<(bool, Option<&'static str>)> {
     let client = source.connect(Compression::NONE).context("cannot log in")?;
-    let version = client.tls_version();
+    let told = (client.is_mariadb(), client.tls_version());
     client.quit();
-    Ok(version)
+    Ok(told)
 }
 
 /// Where sysbench's bytes go. They have to be read on their way, so where they must be encrypted the proxy does it behind.

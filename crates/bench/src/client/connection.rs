@@ -76,6 +76,7 @@ pub struct Client {
     read_buffer: Box<[u8]>,
     payload: Vec<u8>,
     packed_bytes: u64,
+    is_mariadb: bool,
 }
 
 impl Client {
@@ -99,12 +100,14 @@ impl Client {
             read_buffer: vec![0; READ_BYTES].into_boxed_slice(),
             payload: Vec::new(),
             packed_bytes: 0,
+            is_mariadb: false,
         };
         client.receive("before its greeting")?;
         let greeting = match FirstPacket::parse(&client.payload)? {
             FirstPacket::Greeting(greeting) => greeting,
             FirstPacket::Refusal(error) => return Err(ClientFault::Refused(error)),
         };
+        client.is_mariadb = greeting.is_mariadb();
         client.log_in(address, account, compression, greeting)?;
         Ok(client)
     }
@@ -185,6 +188,11 @@ impl Client {
         }
         self.stream = Stream::Tls(Box::new(stream));
         Ok(())
+    }
+
+    /// Whether the server is a MariaDB, by its greeting.
+    pub fn is_mariadb(&self) -> bool {
+        self.is_mariadb
     }
 
     /// Version of TLS, if the connection is encrypted.

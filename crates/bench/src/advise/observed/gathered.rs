@@ -41,6 +41,8 @@ pub(crate) struct Gathered {
     pub(crate) counts: Counts,
     /// Of the last greeting.
     pub(crate) server_capabilities: Option<Capabilities>,
+    /// As the last greeting told.
+    pub(crate) is_mariadb: Option<bool>,
     /// No exchange shall be begun.
     pub(crate) is_pausing: bool,
     /// Texts of statements in their order, if they are wanted.
@@ -117,6 +119,7 @@ impl Gathered {
             frames: Reservoir::new(FRAMES_KEPT, seed),
             counts: Counts::default(),
             server_capabilities: None,
+            is_mariadb: None,
             is_pausing: false,
             queries: None,
         }

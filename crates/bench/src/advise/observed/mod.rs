@@ -271,6 +271,7 @@ impl Observation {
         Ok(Findings {
             server: self.server,
             user: self.user,
+            is_mariadb: self.gathered.is_mariadb,
             // A tap sees only clients that don't encrypt.
             ssl_options: Vec::new(),
             evidence: self.evidence,

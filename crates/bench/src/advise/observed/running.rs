@@ -121,6 +121,8 @@ fn observation(
             .filter(|(_, is_offered)| *is_offered)
             .fold(Capabilities::NONE, |all, (one, _)| all | one)
     });
+    // MariaDB has no zstd; who has none may be either.
+    gathered.is_mariadb = told.offers.and_then(|[_, zstd]| zstd.then_some(false));
     let [client, server] = told.ways;
     let is_servers = !server.is_local && (client.is_local || server.round_trip_s >= client.round_trip_s);
     let way = if is_servers { server } else { client };

@@ -49,13 +49,11 @@ pub(super) fn html(advice: &Advice<'_>) -> String {
     html.push_str("<section>\n<h2>To paste</h2>\n");
     for (title, lines) in paste::lines(advice) {
         let lines: Vec<String> = lines.iter().map(|line| Text(line).to_string()).collect();
-        writeln!(
-            html,
-            "<h3>{}</h3>\n<div class=\"scroll\" tabindex=\"0\"><pre><code>{}</code></pre></div>",
-            Text(&title.replace('\n', " ")),
-            lines.join("\n")
-        )
-        .ok();
+        writeln!(html, "<h3>{}</h3>", Text(&title.replace('\n', " "))).ok();
+        if !lines.is_empty() {
+            let lines = lines.join("\n");
+            writeln!(html, "<div class=\"scroll\" tabindex=\"0\"><pre><code>{lines}</code></pre></div>").ok();
+        }
     }
     html.push_str("</section>\n<section>\n<h2>What must be known besides</h2>\n<ul>\n");
     for note in &findings.notes {

@@ -67,6 +67,7 @@ impl Session {
             Ok(FirstPacket::Greeting(greeting)) => {
                 self.offered = greeting.capabilities;
                 gathered.server_capabilities = Some(greeting.capabilities);
+                gathered.is_mariadb = Some(greeting.is_mariadb());
                 self.phase = Phase::Login;
             }
             Ok(FirstPacket::Refusal(_)) => {

@@ -15,109 +15,189 @@ use codec::Algorithm;
 
 use self::tls::Tls;
 use super::Advice;
-use crate::advise::candidate::Packer;
+use crate::advise::candidate::{Candidate, Packer};
 use crate::advise::verdict::Choice;
+use crate::client::Compression;
 use lab::link::Address;
 
-/// Titles with their lines.
+/// Titles with their lines; of some there is nothing to paste.
 pub(super) fn lines(advice: &Advice<'_>) -> Vec<(String, Vec<String>)> {
-    let titled = |title: &str, lines: &[String]| (title.to_owned(), lines.to_vec());
-    if advice.choice == Choice::Leave {
-        return vec![titled(
-            "Nothing needs to be set. To make sure that nobody compresses, on the server:",
-            &["SET PERSIST protocol_compression_algorithms = 'uncompressed';".to_owned()],
-        )];
-    }
-    let one = advice.subject.candidate;
-    let (is_zstd, level) = (one.compression.algorithm == Algorithm::Zstd, one.compression.level);
-    let (host, port) = host_and_port(&advice.findings.server);
-    let user = &advice.findings.user;
-    let mut all = Vec::new();
-    let tls = Tls::new(&advice.findings.ssl_options);
-    let through = one.packer == Packer::Wirepress;
-    let (to_host, to_port) = if through {
-        ("HOST_OF_WIREPRESS".to_owned(), "3307".to_owned())
-    } else {
-        (host.clone(), port.clone())
+    let findings = advice.findings;
+    let (host, port) = host_and_port(&findings.server);
+    let target = Target {
+        host,
+        port,
+        user: &findings.user,
+        is_mariadb: findings.is_mariadb == Some(true),
+        tls: Tls::new(&findings.ssl_options),
     };
-    let algorithm = one.compression.algorithm.name();
-    let zstd_level = if is_zstd { format!(" --zstd-compression-level={level}") } else { String::new() };
-    all.push(titled(
-        "MySQL client (8.0.18 or later):",
-        &[format!(
-            "mysql -h {to_host} -P {to_port} -u {user} -p --compression-algorithms={algorithm}{zstd_level}{}",
-            tls.of_mysql()
-        )],
-    ));
-    if through {
-        all.push(titled(
-            "wirepress.toml, beside the server; `wirepress proxy --config wirepress.toml`:",
-            &[
-                beside_server(&host, &port, one.compression.algorithm, level),
-                tls.of_client_leg(),
-                tls.of_server_leg(),
-            ]
-            .concat(),
-        ));
-    } else {
-        all.push(titled(
-            "MySQL server, which permits all of them unless told otherwise:",
-            &[format!("SET PERSIST protocol_compression_algorithms = '{algorithm},uncompressed';")],
-        ));
+    match advice.choice {
+        Choice::Leave => vec![target.left()],
+        _ => target.set(advice.subject.candidate),
     }
-    if is_zstd {
-        all.push(titled(
-            "Connector/J, go-sql-driver, mysqli know zlib at most: wirepress.toml beside the app asks for zstd instead of \
-             them;\nthe app then connects to 127.0.0.1:3307, uncompressed:",
-            &[beside_app(&to_host, &to_port, level), tls.of_server_leg()].concat(),
-        ));
-    } else {
-        all.push(titled(
-            "Connector/J:",
-            &[format!(
-                "jdbc:mysql://{to_host}:{to_port}/DATABASE?useCompression=true{}",
-                tls.of_connector_j()
-            )],
-        ));
-        all.push(titled(
-            "go-sql-driver/mysql (1.9 or later):",
-            &[format!("{user}:PASSWORD@tcp({to_host}:{to_port})/DATABASE?compress=true{}", tls.of_go())],
-        ));
-        let (set, flags) = tls.of_mysqli();
+}
+
+/// The server, and who its clients are there.
+struct Target<'a> {
+    host: String,
+    port: String,
+    user: &'a str,
+    is_mariadb: bool,
+    tls: Tls<'a>,
+}
+
+type Titled = (String, Vec<String>);
+
+impl Target<'_> {
+    fn left(&self) -> Titled {
+        if self.is_mariadb {
+            let title =
+                "Nothing needs to be set: MariaDB compresses for clients that ask, and for nobody else.";
+            return (title.to_owned(), Vec::new());
+        }
+        (
+            "Nothing needs to be set. To make sure that nobody compresses, on the server:".to_owned(),
+            vec!["SET PERSIST protocol_compression_algorithms = 'uncompressed';".to_owned()],
+        )
+    }
+
+    fn set(&self, one: Candidate) -> Vec<Titled> {
+        let is_zstd = one.compression.algorithm == Algorithm::Zstd;
+        let through = one.packer == Packer::Wirepress;
+        let to = match through {
+            true => ("HOST_OF_WIREPRESS", "3307"),
+            false => (self.host.as_str(), self.port.as_str()),
+        };
+        let mut all = self.clients(to, one.compression);
+        all.push(if through { self.beside_server(one.compression) } else { self.server(one.compression) });
+        if is_zstd {
+            all.push(self.beside_app(to, one.compression.level));
+        } else {
+            all.extend(self.drivers(to));
+        }
+        all
+    }
+
+    fn clients(&self, (host, port): (&str, &str), compression: Compression) -> Vec<Titled> {
+        let (user, algorithm) = (self.user, compression.algorithm.name());
+        let mysql = |level: &str| {
+            let tls = self.tls.of_mysql();
+            vec![format!(
+                "mysql -h {host} -P {port} -u {user} -p --compression-algorithms={algorithm}{level}{tls}"
+            )]
+        };
+        let title = "MySQL client (8.0.18 or later):".to_owned();
+        if compression.algorithm == Algorithm::Zstd {
+            return vec![(title, mysql(&format!(" --zstd-compression-level={}", compression.level)))];
+        }
+        let mariadb = format!("mariadb -h {host} -P {port} -u {user} -p --compress{}", self.tls.of_mariadb());
+        vec![(title, mysql("")), ("MariaDB client:".to_owned(), vec![mariadb])]
+    }
+
+    fn server(&self, compression: Compression) -> Titled {
+        if self.is_mariadb {
+            let title =
+                "MariaDB server: it packs with zlib for every client that asks, and nothing is to be set.";
+            return (title.to_owned(), Vec::new());
+        }
+        let algorithm = compression.algorithm.name();
+        (
+            "MySQL server, which permits all of them unless told otherwise:".to_owned(),
+            vec![format!("SET PERSIST protocol_compression_algorithms = '{algorithm},uncompressed';")],
+        )
+    }
+
+    fn beside_server(&self, compression: Compression) -> Titled {
+        let algorithm = compression.algorithm.name();
+        let mut lines = vec![
+            "[[listener]]".to_owned(),
+            "listen = \"0.0.0.0:3307\"".to_owned(),
+            format!("server = \"{}:{}\"", self.host, self.port),
+            "compression-algorithms = \"uncompressed\"".to_owned(),
+            format!("protocol-compression-algorithms = [\"{algorithm}\", \"uncompressed\"]"),
+        ];
+        if compression.algorithm == Algorithm::Zstd {
+            lines.push(format!("zstd-compression-level-max = {}", compression.level));
+        }
+        lines.extend(self.tls.of_client_leg());
+        lines.extend(self.tls.of_server_leg());
+        ("wirepress.toml, beside the server; `wirepress proxy --config wirepress.toml`:".to_owned(), lines)
+    }
+
+    fn beside_app(&self, (host, port): (&str, &str), level: u8) -> Titled {
+        let title = "Connector/J, go-sql-driver, mysqli know zlib at most: wirepress.toml beside the app asks for zstd instead \
+                     of them;\nthe app then connects to 127.0.0.1:3307, uncompressed:";
+        let mut lines = vec![
+            "[[listener]]".to_owned(),
+            "listen = \"127.0.0.1:3307\"".to_owned(),
+            format!("server = \"{host}:{port}\""),
+            "compression-algorithms = \"zstd\"".to_owned(),
+            format!("zstd-compression-level = {level}"),
+        ];
+        lines.extend(self.tls.of_server_leg());
+        (title.to_owned(), lines)
+    }
+
+    fn drivers(&self, (host, port): (&str, &str)) -> Vec<Titled> {
+        let user = self.user;
+        let java =
+            format!("jdbc:mysql://{host}:{port}/DATABASE?useCompression=true{}", self.tls.of_connector_j());
+        let go = format!("{user}:PASSWORD@tcp({host}:{port})/DATABASE?compress=true{}", self.tls.of_go());
+        let (set, flags) = self.tls.of_mysqli();
         let connect = format!(
-            "$link->real_connect('{to_host}', '{user}', $password, 'DATABASE', {to_port}, null, MYSQLI_CLIENT_COMPRESS{flags});"
+            "$link->real_connect('{host}', '{user}', $password, 'DATABASE', {port}, null, MYSQLI_CLIENT_COMPRESS{flags});"
         );
-        all.push(titled("PHP, mysqli:", &set.into_iter().chain([connect]).collect::<Vec<_>>()));
+        vec![
+            ("Connector/J:".to_owned(), vec![java]),
+            ("go-sql-driver/mysql (1.9 or later):".to_owned(), vec![go]),
+            ("PHP, mysqli:".to_owned(), set.into_iter().chain([connect]).collect()),
+        ]
     }
-    all
-}
-
-fn beside_server(host: &str, port: &str, algorithm: Algorithm, level: u8) -> Vec<String> {
-    let mut lines = vec![
-        "[[listener]]".to_owned(),
-        "listen = \"0.0.0.0:3307\"".to_owned(),
-        format!("server = \"{host}:{port}\""),
-        "compression-algorithms = \"uncompressed\"".to_owned(),
-        format!("protocol-compression-algorithms = [\"{}\", \"uncompressed\"]", algorithm.name()),
-    ];
-    if algorithm == Algorithm::Zstd {
-        lines.push(format!("zstd-compression-level-max = {level}"));
-    }
-    lines
-}
-
-fn beside_app(host: &str, port: &str, level: u8) -> Vec<String> {
-    vec![
-        "[[listener]]".to_owned(),
-        "listen = \"127.0.0.1:3307\"".to_owned(),
-        format!("server = \"{host}:{port}\""),
-        "compression-algorithms = \"zstd\"".to_owned(),
-        format!("zstd-compression-level = {level}"),
-    ]
 }
 
 /// What clients are told; a socket has no link, so its server is taken for one on this machine.
 fn host_and_port(address: &Address) -> (String, String) {
     let (host, port) = address.host_and_port().unwrap_or(("127.0.0.1", "3306"));
     (host.to_owned(), port.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(is_mariadb: bool, packer: Packer, algorithm: Algorithm) -> String {
+        let target = Target {
+            host: "db".to_owned(),
+            port: "3306".to_owned(),
+            user: "me",
+            is_mariadb,
+            tls: Tls::new(&[]),
+        };
+        let compression = Compression { algorithm, level: 3 };
+        let all = target.set(Candidate { packer, compression });
+        all.into_iter().map(|(title, lines)| format!("{title}\n{}\n", lines.join("\n"))).collect()
+    }
+
+    #[test]
+    fn a_mariadb_is_told_nothing_that_only_mysql_knows() {
+        let told = set(true, Packer::Server, Algorithm::Zlib);
+        assert!(!told.contains("SET PERSIST") && told.contains("nothing is to be set"), "{told}");
+        assert!(told.contains("mariadb -h db -P 3306 -u me -p --compress\n"), "{told}");
+        let told = set(false, Packer::Server, Algorithm::Zstd);
+        assert!(
+            told.contains("SET PERSIST protocol_compression_algorithms = 'zstd,uncompressed';"),
+            "{told}"
+        );
+        assert!(told.contains("--compression-algorithms=zstd --zstd-compression-level=3\n"), "{told}");
+        // MariaDB's own client knows no zstd.
+        assert!(!told.contains("mariadb -h"), "{told}");
+    }
+
+    #[test]
+    fn drivers_get_what_they_know_and_wirepress_for_the_rest() {
+        let told = set(true, Packer::Wirepress, Algorithm::Zlib);
+        assert!(told.contains("jdbc:mysql://HOST_OF_WIREPRESS:3307/DATABASE?useCompression=true"), "{told}");
+        let told = set(true, Packer::Wirepress, Algorithm::Zstd);
+        assert!(!told.contains("jdbc:") && told.contains("listen = \"127.0.0.1:3307\""), "{told}");
+    }
 }

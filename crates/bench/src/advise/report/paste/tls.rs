@@ -35,6 +35,24 @@ impl<'a> Tls<'a> {
         text
     }
 
+    /// ` --ssl ...` in the words of MariaDB's clients, which check the whole certificate or nothing.
+    pub(super) fn of_mariadb(&self) -> String {
+        if !self.is_wanted() {
+            return String::new();
+        }
+        let mut text = " --ssl".to_owned();
+        for name in [CA, CERT, KEY, FINGERPRINT] {
+            if let Some(value) = self.value(name) {
+                text.push_str(&format!(" --{name}={value}"));
+            }
+        }
+        text.push_str(match self.mode() {
+            "required" => "",
+            _ => " --ssl-verify-server-cert",
+        });
+        text
+    }
+
     /// Keys of `wirepress.toml` for a server leg.
     pub(super) fn of_server_leg(&self) -> Vec<String> {
         self.0.iter().map(|option| format!("{} = {:?}", option.name, option.value)).collect()
