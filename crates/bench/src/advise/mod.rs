@@ -33,6 +33,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use lab::link::{Address, Link};
 
+pub(crate) use link::is_loopback;
 pub use observed::{PcapOptions, RunningOptions, TapOptions, TapServer, TapServerFault};
 pub use score::{ScoreOptions, run as score};
 pub use trial::{SslOption, StatementSource, TrialOptions};

@@ -31,7 +31,7 @@ pub(crate) use client_process::ClientProcess;
 pub use connect::Connect;
 pub use indexer::Indexer;
 pub use php::Php;
-pub(crate) use programs::{program, sysbench_account};
+pub(crate) use programs::{program, sysbench_account, version};
 pub(crate) use scan::RUN_MIN;
 pub use scan::ScanJob;
 pub use statements::{Statement, Statements};
@@ -135,13 +135,14 @@ impl Job {
         }
     }
 
-    /// The program that a client is, unless it is our own; a transfer's are told cell by cell.
+    /// The program that does it, unless that is our own client.
     pub(crate) const fn program(&self) -> Option<&'static str> {
         match self {
             Self::Sysbench(_) => Some("sysbench"),
             Self::Indexer(_) => Some("indexer"),
             Self::Php(_) => Some("php"),
-            Self::Scan(_) | Self::Statements(_) | Self::Connect(_) | Self::Transfer(_) => None,
+            Self::Transfer(_) => Some("mariadb-backup"),
+            Self::Scan(_) | Self::Statements(_) | Self::Connect(_) => None,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Programs of others: those that were fetched, else the system's; and what sysbench must be told of the account.
+//! Programs of others: those that were fetched, else the system's; their versions; and what sysbench must be told of the account.
 //!
 //! Invariants: no password stands in a command line, which everybody on the machine can read.
 //!
@@ -7,7 +7,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 use lab::real::Install;
@@ -34,6 +34,21 @@ pub(crate) fn program(name: &str) -> anyhow::Result<Command> {
             }
         ),
     }
+}
+
+/// What a program says when it is asked for its version.
+pub(crate) fn version(name: &str) -> Option<String> {
+    let option = if name == "haproxy" { "-v" } else { "--version" };
+    let output = program(name).ok()?.arg(option).stdin(Stdio::null()).output().ok()?;
+    let said = [output.stdout, output.stderr].concat();
+    String::from_utf8_lossy(&said).split_whitespace().find_map(version_in)
+}
+
+/// `v1.5.4,` is one.
+fn version_in(word: &str) -> Option<String> {
+    let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+    let word = word.strip_prefix('v').unwrap_or(word);
+    (word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.')).then(|| word.to_owned())
 }
 
 /// Who we are, as a `--config-file` of sysbench in a folder that nobody else can look into.
@@ -64,6 +79,15 @@ mod tests {
             "no-such-program is wanted, and found neither among the fetched programs nor on PATH: `make servers` fetches \
              it, or install it"
         );
+    }
+
+    #[test]
+    fn a_version_is_found_in_what_programs_say() {
+        let of = |said: &str| said.split_whitespace().find_map(version_in);
+        assert_eq!(of("*** Zstandard CLI (64-bit) v1.5.4, by Yann Collet ***").unwrap(), "1.5.4");
+        assert_eq!(of("HAProxy version 2.6.12-1+deb12u4 2026/01/02").unwrap(), "2.6.12-1+deb12u4");
+        assert_eq!(of("Sphinx 2.2.11-id64-release (95ae9a6)").unwrap(), "2.2.11-id64-release");
+        assert_eq!(of("no such option"), None);
     }
 
     #[test]

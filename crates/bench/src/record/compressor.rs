@@ -41,6 +41,19 @@ impl Compressor {
         Self::MEASURED.into_iter().chain(others).find(|compressor| compressor.name() == name)
     }
 
+    /// The program of others that packs.
+    #[must_use]
+    pub const fn program(self) -> Option<&'static str> {
+        match self {
+            Self::Pigz => Some("pigz"),
+            Self::Zstd => Some("zstd"),
+            Self::Lz4 => Some("lz4"),
+            Self::Pzstd => Some("pzstd"),
+            Self::Qpress | Self::QpressBuiltIn => Some("qpress"),
+            Self::Backup | Self::Pack | Self::PackAuto => None,
+        }
+    }
+
     /// The name in tables and files.
     #[must_use]
     pub const fn name(self) -> &'static str {

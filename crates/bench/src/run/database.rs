@@ -16,6 +16,7 @@ use lab::link::Address;
 use lab::real::{Kind, RealServer};
 
 use super::wirepress_process::LOGIN_MAX;
+use crate::advise::is_loopback;
 use crate::client::{Account, Client, ClientFault, Compression, Stop};
 use crate::cpu;
 use crate::server_url::ServerUrl;
@@ -46,7 +47,7 @@ pub(crate) struct Database {
 enum Home {
     Private(Box<RealServer>),
     Embedded { _server: mysqlite::Server },
-    Theirs,
+    Theirs { version: String },
 }
 
 /// How a private server is started.
@@ -84,8 +85,10 @@ impl Database {
             DatabaseWish::Url(url) => {
                 let account = url.account.clone();
                 let made = Mutex::default();
-                let database = Self { address: url.address.clone(), account, home: Home::Theirs, made };
-                database.connect(stop)?.quit();
+                let home = Home::Theirs { version: String::new() };
+                let mut database = Self { address: url.address.clone(), account, home, made };
+                let version = database.version(stop)?;
+                database.home = Home::Theirs { version };
                 if !database.wants_tls() {
                     database.connect_plain(stop)?.quit();
                 }
@@ -155,8 +158,18 @@ impl Database {
     pub(crate) fn private(&self) -> Option<&RealServer> {
         match &self.home {
             Home::Private(server) => Some(server),
-            Home::Embedded { .. } | Home::Theirs => None,
+            Home::Embedded { .. } | Home::Theirs { .. } => None,
         }
+    }
+
+    /// Whether it is a user's on another machine.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        matches!(self.home, Home::Theirs { .. }) && !is_loopback(&self.address)
+    }
+
+    /// Whether this machine's CPU time holds its, which nobody knows.
+    pub(crate) fn hides_cpu(&self) -> bool {
+        matches!(self.home, Home::Theirs { .. }) && is_loopback(&self.address)
     }
 
     /// How a report names it.
@@ -166,7 +179,7 @@ impl Database {
             Home::Embedded { .. } => {
                 "the embedded database (SQLite behind MySQL's protocol; not a real server)".to_owned()
             }
-            Home::Theirs => format!("the server at {}", self.address),
+            Home::Theirs { version } => format!("the server at {} ({version})", self.address),
         }
     }
 
@@ -232,6 +245,16 @@ impl Database {
         }
     }
 
+    /// What it calls itself.
+    fn version(&self, stop: &Stop) -> anyhow::Result<String> {
+        let mut client = self.connect(stop)?;
+        let product = if client.is_mariadb() { "MariaDB" } else { "MySQL" };
+        let rows = client.query_texts("select version()").context("cannot ask the server for its version")?;
+        client.quit();
+        let version = rows.into_iter().flatten().flatten().next().unwrap_or_default();
+        Ok(format!("{product} {version}"))
+    }
+
     /// A connection that does not cross the link.
     pub(crate) fn connect(&self, stop: &Stop) -> anyhow::Result<Client> {
         Client::connect(&self.address, &self.account, Compression::NONE, stop)
@@ -274,7 +297,7 @@ impl Drop for Database {
     #[expect(clippy::print_stderr, reason = "a table that stays behind must be told, whatever else fails")]
     fn drop(&mut self) {
         let made = std::mem::take(&mut *self.made.lock().unwrap_or_else(PoisonError::into_inner));
-        if !matches!(self.home, Home::Theirs) || made.is_empty() {
+        if !matches!(self.home, Home::Theirs { .. }) || made.is_empty() {
             return;
         }
         if let Err(error) = self.drop_tables(&made) {

@@ -2,19 +2,19 @@
 //!
 //! Invariants: a run goes on only with the same build, processor, database and cells.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, ensure};
-use lab::real::Install;
 
 use super::database::{Database, DatabaseWish};
 use super::network::Network;
 use super::pins::Pins;
 use super::{RunOptions, machine};
-use crate::plan::{Plan, Scale};
-use crate::record::{FORMAT, Run};
+use crate::job;
+use crate::plan::{Plan, Scale, Step};
+use crate::record::{FORMAT, Path, Run, Setting};
 
 /// The record.
 pub(super) fn run(
@@ -22,7 +22,8 @@ pub(super) fn run(
     options: &RunOptions,
     networks: &BTreeMap<String, Network>,
     database: &Database,
-    (scale, seed, repetitions, cells): (Scale, u64, u32, usize),
+    (scale, seed, repetitions): (Scale, u64, u32),
+    steps: &[Step],
 ) -> anyhow::Result<Run> {
     Ok(Run {
         format: FORMAT,
@@ -30,14 +31,14 @@ pub(super) fn run(
         scale: scale.name().to_owned(),
         seed,
         repetitions,
-        cells: u32::try_from(cells).unwrap_or(u32::MAX),
+        cells: u32::try_from(steps.len()).unwrap_or(u32::MAX),
         started_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
         command: options.command.clone(),
         wirepress: machine::wirepress(&program()?),
         machine: machine::this(),
-        programs: programs(),
+        programs: programs(steps),
         database: database.name(),
-        notes: notes(options, networks),
+        notes: notes(options, networks, database),
     })
 }
 
@@ -75,16 +76,27 @@ pub(super) fn is_same(earlier: &Run, now: &Run) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn programs() -> BTreeMap<String, String> {
-    let Ok(install) = Install::find() else { return BTreeMap::new() };
-    ["mysqld", "mariadbd", "sysbench", "haproxy", "mysqlrouter", "mariadb-backup", "pigz", "zstd", "lz4"]
-        .into_iter()
-        .filter_map(|program| Some((program.to_owned(), install.version(program).ok()?)))
-        .collect()
+/// The programs of others that the steps run, those that are there.
+fn programs(steps: &[Step]) -> BTreeMap<String, String> {
+    let of_path = |path| match path {
+        Path::Haproxy => Some("haproxy"),
+        Path::Router => Some("mysqlrouter"),
+        Path::Direct | Path::Wirepress | Path::WirepressBesideApp | Path::WirepressPair => None,
+    };
+    let of_setting = |setting| match setting {
+        Setting::Stream(compressor) => compressor.program(),
+        _ => None,
+    };
+    let names: BTreeSet<&str> = steps
+        .iter()
+        .flat_map(|step| [step.job.program(), of_path(step.cell.path), of_setting(step.cell.setting)])
+        .flatten()
+        .collect();
+    names.into_iter().filter_map(|name| Some((name.to_owned(), job::version(name)?))).collect()
 }
 
 /// What a reader of the report must know.
-fn notes(options: &RunOptions, networks: &BTreeMap<String, Network>) -> Vec<String> {
+fn notes(options: &RunOptions, networks: &BTreeMap<String, Network>, database: &Database) -> Vec<String> {
     let mut notes = Vec::new();
     if networks.values().any(|network| !network.has_hosts()) {
         notes.push(
@@ -100,19 +112,13 @@ fn notes(options: &RunOptions, networks: &BTreeMap<String, Network>) -> Vec<Stri
                 .to_owned(),
         );
     }
-    notes.push(match options.pins {
-        Pins::Shared => {
-            "Client, network, proxy and server share this machine's cores: on a fast link they compete \
-                         for them, as they would not on three hosts."
-                .to_owned()
-        }
-        Pins::OneEach { server, client } => format!(
-            "The server's host (server, and the proxy beside it) has core {server}, the client's host core {client}."
-        ),
-    });
+    notes.push(hosts(options.pins, database));
     if let DatabaseWish::Url(server) = &options.database {
         let is_encrypted = server.account.tls.as_ref().is_some_and(|tls| tls.is_required);
         notes.push(if is_encrypted { ENCRYPTED } else { PLAIN }.to_owned());
+        if database.is_elsewhere() {
+            notes.push(BEHIND.to_owned());
+        }
     }
     if matches!(options.database, DatabaseWish::Embedded) {
         notes.push(
@@ -123,6 +129,32 @@ fn notes(options: &RunOptions, networks: &BTreeMap<String, Network>) -> Vec<Stri
     notes
 }
 
+/// Who shares which cores.
+fn hosts(pins: Pins, database: &Database) -> String {
+    let all = if database.is_elsewhere() {
+        "Client, network and proxy"
+    } else {
+        "Client, network, proxy and server"
+    };
+    match pins {
+        Pins::Shared => format!(
+            "{all} share this machine's cores: on a fast link they compete for them, as they would not on hosts of their own."
+        ),
+        Pins::OneEach { server, client } if database.is_elsewhere() => {
+            format!(
+                "What stands beside the server has core {server} of this machine, the client's host core {client}."
+            )
+        }
+        Pins::OneEach { server, client } => format!(
+            "The server's host (server, and the proxy beside it) has core {server}, the client's host core {client}."
+        ),
+    }
+}
+
 const ENCRYPTED: &str = "All connections that cross the network, and those of proxies to the server, were encrypted: what \
                          TLS costs is in every cell.";
+/// The drawing of `stage`, where the server is not here.
+const BEHIND: &str = "The server is on another machine: what lies between is added to every link, and what stands beside the \
+                      server in a row's name stands on this machine, so that wirepress's own connection to the server crosses \
+                      it uncompressed, and a direct one packed.";
 const PLAIN: &str = "Measured connections were not encrypted, but for cells that say TLS.";

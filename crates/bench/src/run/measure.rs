@@ -54,7 +54,9 @@ pub(super) fn measure(
         between.traffic = stage.traffic() - &traffic_before;
     }
     let busy = busy(cell, network, parts.pins, &between, &outcome);
-    let mut measured = measured(job.unit(), &between, outcome);
+    // Nobody knows how much of this machine's time a user's server on it takes.
+    between.machine = between.machine.filter(|_| !parts.database.hides_cpu());
+    let mut measured = measured(job, &between, outcome);
     measured.metrics.extend(busy);
     Ok(measured)
 }
@@ -119,7 +121,7 @@ impl Meter for Counters<'_> {
     }
 }
 
-fn measured(unit: Unit, between: &Reading, outcome: Outcome) -> Measured {
+fn measured(job: &Job, between: &Reading, outcome: Outcome) -> Measured {
     let Outcome { count, run_time, client_cpu, mut metrics, .. } = outcome;
     let seconds = run_time.as_secs_f64().max(1e-9);
     let each = count.max(1.0);
@@ -134,6 +136,7 @@ fn measured(unit: Unit, between: &Reading, outcome: Outcome) -> Measured {
     if let Some(bytes) = between.pss_bytes {
         metrics.insert(Metric::ProxyPssMib, f64_of(bytes) / f64::from(1 << 20));
     }
+    let unit = job.unit();
     let wire = match unit {
         Unit::Run | Unit::Transfer => Metric::WireBytes,
         Unit::Transaction => Metric::WireBytesPerTx,
@@ -154,10 +157,12 @@ fn measured(unit: Unit, between: &Reading, outcome: Outcome) -> Measured {
         };
     }
     let own_cpu = between.server.unwrap_or_default() + between.proxy.unwrap_or_default() + between.process;
+    // Our own client is in this process.
+    let of_client = if job.program().is_some() { client_cpu } else { Duration::ZERO };
     Measured {
         metrics,
         harness_cpu: between.link,
-        own_cpu: own_cpu + client_cpu,
+        own_cpu: own_cpu + of_client,
         machine_cpu: between.machine,
         run_time,
     }

@@ -204,13 +204,8 @@ impl<'a> Sitting<'a> {
             seed,
         };
         let steps = steps(plan, options, &world, &database)?;
-        let described = describe::run(
-            plan,
-            options,
-            &networks,
-            &database,
-            (scale, seed, world.repetitions, steps.len()),
-        )?;
+        let described =
+            describe::run(plan, options, &networks, &database, (scale, seed, world.repetitions), &steps)?;
         match earlier {
             None => writer.write(&Record::Run(described))?,
             Some(records) => {
