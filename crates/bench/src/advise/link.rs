@@ -44,9 +44,8 @@ impl KnownLink {
 
     /// The user says so. Without a rate it is as fast as the model goes.
     pub(crate) fn assumed(link: &Link) -> Self {
-        let rate = link.rate_bytes_per_s.map_or(super::forecast::RATE_MAX, |rate| {
-            f64::from(u32::try_from(rate / 1000).unwrap_or(u32::MAX)) * 1000.0
-        });
+        #[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53")]
+        let rate = link.rate_bytes_per_s.map_or(super::forecast::RATE_MAX, |rate| rate as f64);
         let shape = LinkShape { rate_bytes_per_s: rate, round_trip_s: link.round_trip.as_secs_f64() };
         Self { shape, is_at_least: false, is_assumed: true }
     }

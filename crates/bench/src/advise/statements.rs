@@ -274,8 +274,10 @@ const CHANGES: [&str; 5] = ["INSERT", "UPDATE", "DELETE", "REPLACE", "CALL"];
 /// Functions that leave something behind in the server.
 const SIDE_EFFECTS: [&str; 6] =
     ["GET_LOCK", "RELEASE_LOCK", "RELEASE_ALL_LOCKS", "NEXTVAL", "SETVAL", "NEXT"];
-/// Words of SET that reach further than a session's variable, or that would let the session write again.
-const WIDE_SETTINGS: [&str; 9] = [
+/// Words of SET that reach further than a session's variable, that would let the session write again, or behind which another
+/// statement stands (MariaDB's SET STATEMENT … FOR).
+const WIDE_SETTINGS: [&str; 10] = [
+    "STATEMENT",
     "GLOBAL",
     "PERSIST",
     "PERSIST_ONLY",
@@ -351,6 +353,7 @@ mod tests {
             "explain analyze delete from t",
             "analyze update t set a = 1",
             "set global max_connections = 1",
+            "set statement max_statement_time = 1 for delete from t",
             "set @@global.max_connections = 1",
             "set session transaction read write",
             "/*!50000 delete from t */",

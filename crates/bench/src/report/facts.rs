@@ -4,6 +4,7 @@
 
 use super::document::Document;
 use super::number::{counted, date, duration, grouped, printable, short};
+use super::verdict::HALVED_MIN;
 use crate::plan::{Agreement, Finding};
 
 /// Scale, date, machine, versions: what is worth a line.
@@ -102,7 +103,7 @@ pub(super) fn legend(document: &Document<'_>) -> Vec<String> {
             .to_owned(),
         "MB are 10^6 bytes, both ways; CPU seconds are those of one sample.".to_owned(),
     ];
-    if document.records.run.repetitions > 1 {
+    if document.records.run.repetitions as usize >= HALVED_MIN {
         legend.push(
             "What is said to be best was chosen by every other repetition and is told as the rest had it, which may differ \
              from its row: who takes the best of many takes luck, too."

@@ -181,7 +181,7 @@ fn joined(names: &[String]) -> String {
 }
 
 /// Fewer repetitions make no halves.
-const HALVED_MIN: usize = 4;
+pub(super) const HALVED_MIN: usize = 4;
 
 /// A longer list is no sentence any more.
 const TURNS_MAX: usize = 4;

@@ -2,14 +2,15 @@
 //! cannot be.
 
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use lab::real::{
-    Kind, Options, PASSWORD, RealServer, USER, required, required_programs, required_with, root_or_skip,
+    Install, Kind, Options, PASSWORD, RealServer, USER, required, required_programs, required_with,
+    root_or_skip,
 };
 
-fn bench(folder: &Path, args: &[&str]) -> Command {
+pub(super) fn bench(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wirepress"));
     command.arg("bench").args(args).current_dir(folder);
     if std::env::var_os("WIREPRESS_CACHE").is_none() {
@@ -19,24 +20,41 @@ fn bench(folder: &Path, args: &[&str]) -> Command {
     command
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-fn succeeded(output: &Output) -> String {
+pub(super) fn succeeded(output: &Output) -> String {
     let told = text(&output.stdout);
     assert!(output.status.success(), "{told}\n{}", text(&output.stderr));
     told
 }
 
 /// How many records of that name a run's file has.
-fn records(folder: &Path, name: &str) -> usize {
+pub(super) fn records(folder: &Path, name: &str) -> usize {
     let samples = std::fs::read_to_string(folder.join("samples.jsonl")).unwrap();
     samples.matches(&format!("{{\"record\":\"{name}\"")).count()
 }
 
-fn url(server: &RealServer, schema: &str) -> String {
+pub(super) fn url(server: &RealServer, schema: &str) -> String {
     format!("mysql://{USER}:{PASSWORD}@{}/{schema}", server.address())
+}
+
+/// What was fetched, but for one program.
+pub(super) fn cache_without(program: &str, install: &Install, folder: &Path) -> PathBuf {
+    let cache = folder.join("cache");
+    let bin = cache.join("servers/bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let fetched = install.path().join("servers");
+    for entry in std::fs::read_dir(fetched.join("bin")).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_name() != program {
+            std::os::unix::fs::symlink(entry.path(), bin.join(entry.file_name())).unwrap();
+        }
+    }
+    std::fs::copy(fetched.join("versions.txt"), cache.join("servers/versions.txt")).unwrap();
+    std::os::unix::fs::symlink(fetched.join("roots"), cache.join("servers/roots")).unwrap();
+    cache
 }
 
 #[test]
@@ -87,6 +105,8 @@ fn the_real_indexer_and_php_read_real_text() {
     let run = folder.path().join("run");
     // Two clients; five ways.
     assert_eq!((records(&run, "sample"), records(&run, "failure")), (10, 0), "{told}");
+    let markdown = std::fs::read_to_string(run.join("report.md")).unwrap();
+    assert!(markdown.contains("| programs | indexer 2.") && markdown.contains(", php 8."), "{markdown}");
     let csv = std::fs::read_to_string(run.join("samples.csv")).unwrap();
     let names: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
     let column = |name| names.iter().position(|it| *it == name).unwrap();
@@ -114,19 +134,7 @@ fn a_backup_crosses_a_link_through_every_compressor_and_one_that_is_missing_is_t
         return lab::real::skip("want of mariadb-backup (scripts/fetch-servers --sst)");
     }
     let folder = tempfile::tempdir().unwrap();
-    // As it was fetched, but without lz4.
-    let cache = folder.path().join("cache");
-    let bin = cache.join("servers/bin");
-    std::fs::create_dir_all(&bin).unwrap();
-    let fetched = install.path().join("servers");
-    for entry in std::fs::read_dir(fetched.join("bin")).unwrap() {
-        let entry = entry.unwrap();
-        if entry.file_name() != "lz4" {
-            std::os::unix::fs::symlink(entry.path(), bin.join(entry.file_name())).unwrap();
-        }
-    }
-    std::fs::copy(fetched.join("versions.txt"), cache.join("servers/versions.txt")).unwrap();
-    std::os::unix::fs::symlink(fetched.join("roots"), cache.join("servers/roots")).unwrap();
+    let cache = cache_without("lz4", &install, folder.path());
     let args = ["sst", "--scale", "smoke", "--link", "1gbit", "--workload", "2 threads", "--out", "run"];
     let mut command = bench(folder.path(), &args);
     let told = succeeded(&command.env("WIREPRESS_CACHE", &cache).output().unwrap());
@@ -253,7 +261,7 @@ fn a_server_that_dies_ends_the_run_and_what_was_measured_is_kept() {
 }
 
 /// A file system of its own, so small that it is soon full.
-struct SmallDisk(std::path::PathBuf);
+struct SmallDisk(PathBuf);
 
 impl SmallDisk {
     fn mount(path: &Path) -> Self {

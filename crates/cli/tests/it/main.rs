@@ -9,6 +9,7 @@ mod advise;
 mod advise_running;
 mod bench;
 mod bench_controller;
+mod bench_programs;
 mod codec_time;
 mod demo;
 mod dependencies;
