@@ -4,7 +4,6 @@
 
 use super::document::Document;
 use super::number::{counted, date, duration, grouped, printable, short};
-use super::verdict::HALVED_MIN;
 use crate::plan::{Agreement, Finding};
 
 /// Scale, date, machine, versions: what is worth a line.
@@ -103,13 +102,6 @@ pub(super) fn legend(document: &Document<'_>) -> Vec<String> {
             .to_owned(),
         "MB are 10^6 bytes, both ways; CPU seconds are those of one sample.".to_owned(),
     ];
-    if document.records.run.repetitions as usize >= HALVED_MIN {
-        legend.push(
-            "What is said to be best was chosen by every other repetition and is told as the rest had it, which may differ \
-             from its row: who takes the best of many takes luck, too."
-                .to_owned(),
-        );
-    }
     if document.tables.iter().any(|table| !table.published_metrics().is_empty()) {
         legend.push(
             "Published figures were measured on other machines: compare ratios and shapes, not seconds."
@@ -118,6 +110,10 @@ pub(super) fn legend(document: &Document<'_>) -> Vec<String> {
     }
     legend
 }
+
+/// How the best is found, behind the sentences that name it.
+pub(super) const BEST: &str = "Where there are four repetitions or more, the best is chosen on every other one and its figure \
+                               taken from the others, so that luck is not counted. What cannot be told from it shares its place.";
 
 /// `3 agree, 1 differs, 2 not measured`.
 pub(super) fn counts(findings: &[Finding]) -> String {

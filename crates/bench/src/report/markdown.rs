@@ -25,7 +25,7 @@ pub(super) fn markdown(document: &Document<'_>) -> String {
         push_table(&mut text, document, table);
     }
     text.push_str("## How to read it\n\n");
-    for line in facts::legend(document) {
+    for line in facts::legend(document).into_iter().chain([facts::BEST.to_owned()]) {
         // A String takes everything.
         writeln!(text, "- {}", escaped(&line)).ok();
     }

@@ -27,7 +27,7 @@ pub(super) fn terminal(document: &Document<'_>) -> String {
         push_table(&mut text, document, table);
     }
     text.push('\n');
-    for line in facts::legend(document) {
+    for line in facts::legend(document).into_iter().chain([facts::BEST.to_owned()]) {
         text.push_str(&wrapped(&line, "", "  "));
     }
     push_findings(&mut text, &document.findings);

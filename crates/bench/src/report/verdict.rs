@@ -180,8 +180,8 @@ fn joined(names: &[String]) -> String {
     }
 }
 
-/// Fewer repetitions make no halves.
-pub(super) const HALVED_MIN: usize = 4;
+/// Fewer repetitions make no halves; [`super::facts::BEST`] says so.
+const HALVED_MIN: usize = 4;
 
 /// A longer list is no sentence any more.
 const TURNS_MAX: usize = 4;

@@ -108,10 +108,7 @@ fn push_glance(html: &mut String, document: &Document<'_>) {
         .collect();
     if !told.is_empty() {
         writeln!(html, "<section>\n<h2>At a glance</h2>\n<ul class=\"glance\">\n{}</ul>", told.concat()).ok();
-        html.push_str(
-            "<p class=\"note\">Where there are four repetitions or more, the best is chosen on every other one and its \
-             figure taken from the others, so that luck is not counted. What cannot be told from it shares its place.</p>\n</section>\n",
-        );
+        writeln!(html, "<p class=\"note\">{}</p>\n</section>", facts::BEST).ok();
     }
 }
 
