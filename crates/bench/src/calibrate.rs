@@ -11,25 +11,24 @@
 //!
 //! Invariants: the link is idle otherwise; every wait has an end.
 //!
-//! Not here: making links (crate `lab`), the table of all of them (`links`).
+//! Not here: making links (crate `lab`), whether one is good enough (`shortfall`), the table of all of them (`links`).
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use lab::kernel_link::{PAYLOAD_SHARE, RunningKernelLink};
+use lab::kernel_link::RunningKernelLink;
 use lab::link::Link;
 
-use crate::record::LinkCheck;
+use crate::record::{LinkCheck, LinkPromise};
+use crate::shortfall::Shortfall;
 
 /// What a link did.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calibration {
     /// As `samples.jsonl` has it. The achieved rate is of what TCP carried.
     pub check: LinkCheck,
-    /// Achieved rate in terms of what full segments get at most of the wished one; none without a rate.
-    pub rate_share: Option<f64>,
     /// A sentence for the user, if it cannot be had what was asked for.
     pub warning: Option<String>,
 }
@@ -44,9 +43,7 @@ pub fn user_space(link: Link) -> anyhow::Result<Calibration> {
     let running = link.open(listener.local_addr().with_context(of)?.into()).with_context(of)?;
     let measured =
         measure(&listener, link.round_trip, |_| TcpStream::connect(running.address())).with_context(of)?;
-    let mut calibration = judge(&link, 1.0, &measured, !link.is_unlimited());
-    calibration.check.kind = "user space".to_owned();
-    Ok(calibration)
+    Ok(Calibration::of(laid_beside(&link, &measured)))
 }
 
 /// Calibrates a kernel link that runs and is idle.
@@ -61,16 +58,23 @@ pub fn kernel(running: &RunningKernelLink) -> anyhow::Result<Calibration> {
         |address| running.in_client(move || TcpStream::connect(address)).map_err(io::Error::other)?;
     let measured = measure(&listener, link.link.round_trip, connect);
     running.check().with_context(of)?;
-    // What TCP makes of losses is the question, not a fault of the link.
-    let mut calibration = judge(&link.link, PAYLOAD_SHARE, &measured.with_context(of)?, link.loss_ppm == 0);
-    calibration.check.link = format!("kernel {link}");
-    calibration.check.kind = format!("kernel ({})", running.kind());
-    calibration.check.congestion_control = Some(running.congestion_control().to_owned());
-    Ok(calibration)
+    Ok(Calibration::of(LinkCheck {
+        link: format!("kernel {link}"),
+        kind: format!("kernel ({})", running.kind()),
+        congestion_control: Some(running.congestion_control().to_owned()),
+        promise: Some(LinkPromise::of_kernel(link)),
+        ..laid_beside(&link.link, &measured.with_context(of)?)
+    }))
+}
+
+impl Calibration {
+    fn of(check: LinkCheck) -> Self {
+        Self { warning: Shortfall::of(&check).map(|shortfall| shortfall.to_string()), check }
+    }
 }
 
 /// What was measured.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Measured {
     bytes_per_s: f64,
     round_trip: Duration,
@@ -164,28 +168,18 @@ fn bulk(mut client: &TcpStream, warm_up: Duration) -> io::Result<f64> {
     Ok(rates[BULK_WINDOWS / 2])
 }
 
-/// Lays what was measured beside what was wished; `payload_share` of the wished rate is TCP's at most.
-fn judge(link: &Link, payload_share: f64, measured: &Measured, is_rate_promised: bool) -> Calibration {
-    let wished_mbit_per_s = link.rate_bytes_per_s.map(|bytes| mbit(f64_of(bytes)));
-    let achieved_mbit_per_s = mbit(measured.bytes_per_s);
-    let rate_share = wished_mbit_per_s.map(|wished| achieved_mbit_per_s / (wished * payload_share));
-    let warning = rate_share.filter(|share| is_rate_promised && *share < RATE_SHARE_MIN).map(|share| {
-        format!(
-            "the link {link} reaches {:.0} % of its rate ({achieved_mbit_per_s:.1} Mbit/s) on this machine; \
-             choose a slower one, or an idle machine with more cores",
-            share * 100.0
-        )
-    });
-    let check = LinkCheck {
+/// What was measured beside what was wished, as of a link in user space.
+fn laid_beside(link: &Link, measured: &Measured) -> LinkCheck {
+    LinkCheck {
         link: link.to_string(),
-        kind: String::new(),
-        wished_mbit_per_s,
-        achieved_mbit_per_s,
+        kind: "user space".to_owned(),
+        wished_mbit_per_s: link.rate_bytes_per_s.map(|bytes| mbit(f64_of(bytes))),
+        achieved_mbit_per_s: mbit(measured.bytes_per_s),
         wished_round_trip_ms: link.round_trip.as_secs_f64() * 1e3,
         achieved_round_trip_ms: measured.round_trip.as_secs_f64() * 1e3,
         congestion_control: None,
-    };
-    Calibration { check, rate_share, warning }
+        promise: Some(LinkPromise::USER_SPACE),
+    }
 }
 
 fn mbit(bytes: f64) -> f64 {
@@ -197,8 +191,6 @@ fn f64_of(number: u64) -> f64 {
     number as f64
 }
 
-/// Below it a link is told to be too slow: five percent are what links may differ by.
-const RATE_SHARE_MIN: f64 = 0.95;
 /// Enough round trips for a median that does not move.
 const PINGS_MAX: usize = 100;
 /// A link of 60 s would take minutes otherwise.
@@ -225,28 +217,18 @@ mod tests {
     #[test]
     fn a_link_that_does_not_reach_its_rate_is_told() {
         let link = Link::parse("100mbit,1.4ms").unwrap();
-        let slow = judge(&link, 1.0, &measured(90.0), true);
+        let slow = Calibration::of(laid_beside(&link, &measured(90.0)));
         let warning = slow.warning.unwrap();
-        assert!(warning.contains("100mbit,1.4ms reaches 90 % of its rate (90.0 Mbit/s)"), "{warning}");
+        assert!(warning.contains("the link 100mbit,1.4ms carried 90.0 Mbit/s, 90.0 % of"), "{warning}");
         assert_eq!(slow.check.wished_mbit_per_s, Some(100.0));
         assert!((slow.check.achieved_round_trip_ms - 1.5).abs() < 1e-9);
-        // With the losses that were asked for it may be as slow as TCP makes it.
-        assert_eq!(judge(&link, 1.0, &measured(20.0), false).warning, None);
-        assert_eq!(judge(&link, 1.0, &measured(96.0), true).warning, None);
-    }
-
-    #[test]
-    fn headers_are_no_want_of_rate() {
-        let link = Link::parse("100mbit").unwrap();
-        let calibration = judge(&link, PAYLOAD_SHARE, &measured(95.6), true);
-        assert_eq!(calibration.warning, None);
-        assert!((calibration.rate_share.unwrap() - 1.0).abs() < 0.001);
+        assert_eq!(Calibration::of(laid_beside(&link, &measured(96.0))).warning, None);
     }
 
     #[test]
     fn without_a_rate_there_is_nothing_to_reach() {
-        let calibration = judge(&Link::UNLIMITED, 1.0, &measured(5.0), true);
-        assert_eq!((calibration.rate_share, calibration.warning), (None, None));
+        let calibration = Calibration::of(laid_beside(&Link::UNLIMITED, &Measured::default()));
+        assert_eq!((calibration.check.rate_share(), calibration.warning), (None, None));
     }
 
     #[test]
@@ -255,6 +237,6 @@ mod tests {
         assert_eq!(calibration.check.kind, "user space");
         // What threads are usually woken late is taken off, 0.2 ms at most, twice each way.
         assert!(calibration.check.achieved_round_trip_ms >= 3.2);
-        assert!(calibration.rate_share.unwrap() < 1.05);
+        assert!(calibration.check.rate_share().unwrap() < 1.05);
     }
 }

@@ -39,5 +39,6 @@ pub mod report;
 pub mod results;
 pub mod run;
 pub mod server_url;
+mod shortfall;
 pub mod stats;
 pub mod table;

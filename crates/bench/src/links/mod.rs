@@ -123,7 +123,7 @@ fn shares(rows: &[Row]) -> String {
         &["link", "user space", "TUN", "tbf", "TUN / tbf", "iperf3 / TUN", "user / TUN"],
     );
     for row in rows {
-        let share = |calibration: &Calibration| calibration.rate_share.map_or_else(none, percent);
+        let share = |calibration: &Calibration| calibration.check.rate_share().map_or_else(none, percent);
         let mbit = |calibration: &Calibration| calibration.check.achieved_mbit_per_s;
         table.add([
             row.link.to_string(),
@@ -133,8 +133,9 @@ fn shares(rows: &[Row]) -> String {
             row.tbf.as_ref().map_or_else(none, |tbf| percent(mbit(&row.tun) / mbit(tbf))),
             row.iperf3_tun.as_ref().map_or_else(|_| none(), |iperf3| percent(iperf3 / mbit(&row.tun))),
             row.user_space
-                .rate_share
-                .zip(row.tun.rate_share)
+                .check
+                .rate_share()
+                .zip(row.tun.check.rate_share())
                 .map_or_else(none, |(user, tun)| percent(user / tun)),
         ]);
     }

@@ -18,12 +18,14 @@
 mod cell;
 mod compressor;
 mod file;
+mod link_check;
 mod metric;
 mod setting;
 
 pub use cell::{Cell, Path};
 pub use compressor::Compressor;
 pub use file::{Records, RecordsFault, Writer};
+pub use link_check::{LinkCheck, LinkPromise};
 pub use metric::{Better, Metric};
 pub use setting::Setting;
 
@@ -93,25 +95,6 @@ pub struct Machine {
     pub kernel: String,
     /// The distribution's name.
     pub system: String,
-}
-
-/// What a link did when it was calibrated, beside what was wished.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LinkCheck {
-    /// As in [`Cell::link`].
-    pub link: String,
-    /// `user space`, `kernel (TUN)`, `kernel (tbf)`, `real`.
-    pub kind: String,
-    /// Wished rate; none is unlimited.
-    pub wished_mbit_per_s: Option<f64>,
-    /// What bulk data got, to the client.
-    pub achieved_mbit_per_s: f64,
-    /// Wished round trip.
-    pub wished_round_trip_ms: f64,
-    /// Median of a ping-pong of one byte.
-    pub achieved_round_trip_ms: f64,
-    /// TCP's congestion control where the kernel's TCP sees the link.
-    pub congestion_control: Option<String>,
 }
 
 /// One repetition of one cell.

@@ -140,6 +140,27 @@ fn hostile_text_stays_text_in_every_form() {
 }
 
 #[test]
+fn links_are_warned_of_by_kind_and_never_for_what_was_asked_for() {
+    let mut records = scans();
+    let kernel = |link: &str, rate, round_trip_ms| crate::record::LinkCheck {
+        kind: "kernel (TUN)".to_owned(),
+        ..link_check(link, Some(100.0), rate, round_trip_ms)
+    };
+    records.links = vec![
+        kernel("kernel 100mbit,1.4ms,loss=1%", 20.0, (1.4, 1.5)),
+        kernel("kernel 100mbit,1.4ms,jitter=5ms", 95.0, (1.4, 6.5)),
+    ];
+    assert_eq!(Document::of(&records, None).warnings, []);
+    records.links.push(link_check("100mbit,1.4ms", Some(100.0), 93.0, (1.4, 1.5)));
+    records.links.push(kernel("kernel 100mbit", 80.0, (0.0, 0.1)));
+    let warnings = Document::of(&records, None).warnings;
+    let remedies: Vec<&str> = warnings.iter().map(|warning| warning.remedy).collect();
+    assert!(remedies[0].contains("A TUN link's two threads") && remedies[1].contains("in user space"));
+    assert_eq!(remedies.len(), 2, "{warnings:?}");
+    assert!(warnings[1].text.starts_with("100mbit,1.4ms carried 93.0 Mbit/s, 93.0 % of"), "{warnings:?}");
+}
+
+#[test]
 fn what_is_wrong_is_warned_of() {
     let records = hostile();
     let titles: Vec<&str> =

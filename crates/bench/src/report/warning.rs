@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use super::number::{counted, percent, printable, short};
 use crate::record::{Cell, Metric, Records};
 use crate::results::Results;
+use crate::shortfall::Shortfall;
 
 /// Something that makes numbers less sure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,19 +23,19 @@ pub(super) struct Warning {
 
 /// All warnings, the worst first.
 pub(super) fn warnings(records: &Records, results: &Results, primary: Metric) -> Vec<Warning> {
-    [
-        incomplete(records, results),
-        failures(records),
-        versions(records),
-        links(records),
+    let of_the_run = [incomplete(records, results), failures(records), versions(records)];
+    let of_the_values = [
         few_runs(results, primary),
         noise(results, primary),
         saturated(records, results),
         neighbours(records),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    ];
+    of_the_run
+        .into_iter()
+        .flatten()
+        .chain(links(records))
+        .chain(of_the_values.into_iter().flatten())
+        .collect()
 }
 
 fn incomplete(records: &Records, results: &Results) -> Option<Warning> {
@@ -85,35 +86,20 @@ fn versions(records: &Records) -> Option<Warning> {
     })
 }
 
-fn links(records: &Records) -> Option<Warning> {
-    let told: Vec<String> = records
-        .links
-        .iter()
-        .filter_map(|check| {
-            let slow = check.wished_mbit_per_s.filter(|wished| check.achieved_mbit_per_s < wished * LINK_MIN);
-            let (wished_ms, achieved_ms) = (check.wished_round_trip_ms, check.achieved_round_trip_ms);
-            let late = achieved_ms > wished_ms * ROUND_TRIP_MAX + ROUND_TRIP_GRACE_MS;
-            let link = printable(&check.link);
-            match slow {
-                Some(wished) => Some(format!(
-                    "{link} carried {} of {} Mbit/s",
-                    short(check.achieved_mbit_per_s),
-                    short(wished)
-                )),
-                None if late => Some(format!(
-                    "{link} took {} ms there and back instead of {}",
-                    short(achieved_ms),
-                    short(wished_ms)
-                )),
-                None => None,
-            }
+/// One for each remedy, which is each kind of link.
+fn links(records: &Records) -> Vec<Warning> {
+    let mut by_remedy: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
+    for shortfall in records.links.iter().filter_map(Shortfall::of) {
+        by_remedy.entry(shortfall.remedy).or_default().push(shortfall.text);
+    }
+    by_remedy
+        .into_iter()
+        .map(|(remedy, told)| Warning {
+            title: "links not as wished",
+            text: format!("{}.", told.join("; ")),
+            remedy,
         })
-        .collect();
-    (!told.is_empty()).then(|| Warning {
-        title: "links not as wished",
-        text: format!("{}.", told.join("; ")),
-        remedy: "Leave the machine alone, or wish for less: a user space link needs a core of its own.",
-    })
+        .collect()
 }
 
 fn few_runs(results: &Results, primary: Metric) -> Option<Warning> {
@@ -205,15 +191,6 @@ const RUNS_MIN: usize = 5;
 
 /// Above it the client, not what is measured, decides.
 const CLIENT_MAX: f64 = 0.9;
-
-/// Headers of Ethernet, IP and TCP are 5 %; what is below lacks more than those.
-const LINK_MIN: f64 = 0.9;
-
-/// A timer that is late, not a link.
-const ROUND_TRIP_MAX: f64 = 1.2;
-
-/// What a loopback's ping-pong itself takes on a slow machine.
-const ROUND_TRIP_GRACE_MS: f64 = 0.3;
 
 /// Less is the noise of any machine.
 const BUSY_CORES: f64 = 0.2;

@@ -232,6 +232,7 @@ pub(crate) fn link_check(
         wished_round_trip_ms: round_trip_ms.0,
         achieved_round_trip_ms: round_trip_ms.1,
         congestion_control: None,
+        promise: None,
     }
 }
 

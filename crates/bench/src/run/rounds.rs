@@ -78,7 +78,11 @@ impl Sitting<'_> {
             }
             progress.part(&format!("calibrating {name}"));
             let network = Network::named(name)?;
-            self.writer.write(&Record::Link(network.calibrate()?.check))?;
+            let calibration = network.calibrate()?;
+            if let Some(warning) = &calibration.warning {
+                progress.part(warning);
+            }
+            self.writer.write(&Record::Link(calibration.check))?;
             self.networks.insert(name.clone(), network);
             added.push(name.clone());
         }
