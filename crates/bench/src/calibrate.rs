@@ -23,6 +23,7 @@ use lab::link::Link;
 
 use crate::record::{LinkCheck, LinkPromise};
 use crate::shortfall::Shortfall;
+use crate::stats::median;
 
 /// What a link did.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,6 +71,18 @@ pub fn kernel(running: &RunningKernelLink) -> anyhow::Result<Calibration> {
 impl Calibration {
     fn of(check: LinkCheck) -> Self {
         Self { warning: Shortfall::of(&check).map(|shortfall| shortfall.to_string()), check }
+    }
+
+    /// Several readings of one link as one: the median rate and the median round trip. None of none.
+    pub(crate) fn median(readings: &[Self]) -> Option<Self> {
+        let of = |value: fn(&LinkCheck) -> f64| {
+            median(&readings.iter().map(|reading| value(&reading.check)).collect::<Vec<_>>())
+        };
+        Some(Self::of(LinkCheck {
+            achieved_mbit_per_s: of(|check| check.achieved_mbit_per_s)?,
+            achieved_round_trip_ms: of(|check| check.achieved_round_trip_ms)?,
+            ..readings.first()?.check.clone()
+        }))
     }
 }
 
@@ -229,6 +242,17 @@ mod tests {
     fn without_a_rate_there_is_nothing_to_reach() {
         let calibration = Calibration::of(laid_beside(&Link::UNLIMITED, &Measured::default()));
         assert_eq!((calibration.check.rate_share(), calibration.warning), (None, None));
+    }
+
+    #[test]
+    fn a_single_bad_reading_decides_nothing() {
+        let link = Link::parse("100mbit,1.4ms").unwrap();
+        let readings =
+            [99.0, 60.0, 98.0].map(|mbit_per_s| Calibration::of(laid_beside(&link, &measured(mbit_per_s))));
+        assert!(readings[1].warning.is_some());
+        let median = Calibration::median(&readings).unwrap();
+        assert!((median.check.achieved_mbit_per_s - 98.0).abs() < 1e-9);
+        assert_eq!((median.warning, Calibration::median(&[])), (None, None));
     }
 
     #[test]

@@ -107,6 +107,11 @@ pub(crate) struct CompareArgs {
 }
 
 /// Check emulated links: rate and round trip, in user space and the kernel's, beside tbf and iperf3. Needs root.
+///
+/// Its last table says what must hold, each figure the median of several readings. Of links from 10 Mbit/s to 1 Gbit/s
+/// without loss and jitter: the rate within 5 % of tbf's and of iperf3's, and the time of a scan over the kernel link and
+/// over the one in user space apart by the headers, within 5 %. Of all: a ping-pong within 0.2 ms of the wished round trip.
+/// The exit code is 1 when one of them does not hold; what could not be read is said to be not checked, and is no failure.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LinksArgs {
     /// A link, RATE or RATE,ROUND_TRIP. May be given several times [default: 10 Mbit/s to 1 Gbit/s, with and without a

@@ -4,25 +4,32 @@
 //!  per link   user space   TUN   tbf over veth   iperf3 over TUN and over tbf     rate
 //!             user space   TUN   tbf over veth                                    ping-pong
 //!             user space         the kernel link                                  the same scan
+//!  all links together: what must hold, and whether it does
 //! ```
+//! Rates and ping-pongs are medians of several readings, the kinds of links in turn, so that a moment in which the machine
+//! did something else decides nothing.
+//!
 //! Rates are of what TCP carries. A link in user space promises its rate of that; a kernel link's rate is of Ethernet
 //! frames, of which TCP can have 1448 of 1514 bytes. The table has both: Mbit/s as measured, and the share of what the
 //! link can give at most.
 //!
 //! Invariants: one link runs at a time; nothing of it is left afterwards; a column that cannot be had says why.
 //!
-//! Not here: measuring a single link (`calibrate`).
+//! Not here: measuring a single link (`calibrate`), what must hold (`verdict`).
 
 mod iperf3;
 mod scan;
 mod table;
+mod verdict;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use lab::kernel_link::{KernelLink, Kind};
 
 use crate::calibrate::{self, Calibration};
+use crate::stats::median;
 use scan::{ScanTimes, Source};
 use table::Table;
+use verdict::Verdict;
 
 /// What to lay side by side.
 #[derive(Debug, Clone)]
@@ -53,10 +60,11 @@ struct Row {
     scan: Option<ScanTimes>,
 }
 
-/// Measures all of them and prints the tables; progress goes to standard error.
+/// Measures all of them and prints the tables, and what must hold of them; progress goes to standard error.
 ///
 /// # Errors
-/// Not root, or what else a kernel link needs is missing; a database that cannot be started.
+/// Not root, or what else a kernel link needs is missing; a database that cannot be started; something that must hold and
+/// does not.
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "printing is what this is for")]
 pub fn run(options: &LinksOptions) -> anyhow::Result<()> {
     let mut rows = Vec::new();
@@ -70,28 +78,47 @@ pub fn run(options: &LinksOptions) -> anyhow::Result<()> {
         }
         rows.push(row);
     }
-    print!("{}", text(&rows));
+    let verdict = Verdict::of(&rows);
+    print!("{}\n{}", text(&rows), verdict.text(READINGS));
+    if !verdict.holds() {
+        bail!("something that must hold of these links does not; see the last table");
+    }
     Ok(())
 }
 
 fn measure(link: KernelLink, scan_count: u32) -> anyhow::Result<Row> {
-    let user_space = calibrate::user_space(link.link)?;
-    let (tun, tun_cores, iperf3_tun) = {
+    let (mut user_space, mut tun, mut tbf) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut tun_cores, mut iperf3_tun, mut iperf3_tbf) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..READINGS {
+        user_space.push(calibrate::user_space(link.link)?);
         let running = link.open_as(Kind::Tun)?;
         let (start, cpu) = (std::time::Instant::now(), running.cpu());
-        let calibration = calibrate::kernel(&running)?;
-        let cores = (running.cpu() - cpu).as_secs_f64() / start.elapsed().as_secs_f64();
-        (calibration, cores, iperf3::to_client_mbit_per_s(&running))
-    };
-    let (tbf, iperf3_tbf) = if link.kind() == Kind::Veth {
-        let running = link.open_as(Kind::Veth)?;
-        let calibration = calibrate::kernel(&running)?;
-        (Some(calibration), Some(iperf3::to_client_mbit_per_s(&running)))
-    } else {
-        (None, None)
-    };
-    let scan = if scan_count > 0 { Some(scan::run(link, scan_count)?) } else { None };
-    Ok(Row { link, user_space, tun, tun_cores, tbf, iperf3_tun, iperf3_tbf, scan })
+        tun.push(calibrate::kernel(&running)?);
+        tun_cores.push((running.cpu() - cpu).as_secs_f64() / start.elapsed().as_secs_f64());
+        iperf3_tun.push(iperf3::to_client_mbit_per_s(&running));
+        drop(running);
+        if link.kind() == Kind::Veth {
+            let running = link.open_as(Kind::Veth)?;
+            tbf.push(calibrate::kernel(&running)?);
+            iperf3_tbf.push(iperf3::to_client_mbit_per_s(&running));
+        }
+    }
+    Ok(Row {
+        link,
+        user_space: Calibration::median(&user_space).context("no reading")?,
+        tun: Calibration::median(&tun).context("no reading")?,
+        tun_cores: median(&tun_cores).context("no reading")?,
+        tbf: Calibration::median(&tbf),
+        iperf3_tun: median_reading(&iperf3_tun).context("no reading")?,
+        iperf3_tbf: median_reading(&iperf3_tbf),
+        scan: if scan_count > 0 { Some(scan::run(link, scan_count)?) } else { None },
+    })
+}
+
+/// The median of what was read, or why nothing was; none where nobody tried.
+fn median_reading(readings: &[Result<f64, String>]) -> Option<Result<f64, String>> {
+    let read: Vec<f64> = readings.iter().filter_map(|reading| reading.as_ref().ok().copied()).collect();
+    median(&read).map(Ok).or_else(|| readings.first().cloned())
 }
 
 fn text(rows: &[Row]) -> String {
@@ -194,4 +221,21 @@ fn percent(share: f64) -> String {
 
 fn none() -> String {
     "-".to_owned()
+}
+
+/// A bad one of three moves no median by much, and a table takes minutes.
+const READINGS: usize = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_bad_reading_of_iperf3_decides_nothing() {
+        let failed = || Err("failed: no rate".to_owned());
+        assert_eq!(median_reading(&[Ok(95.0), Ok(3.0), Ok(96.0)]), Some(Ok(95.0)));
+        assert_eq!(median_reading(&[failed(), Ok(95.0), failed()]), Some(Ok(95.0)));
+        assert_eq!(median_reading(&[failed()]), Some(failed()));
+        assert_eq!(median_reading(&[]), None);
+    }
 }

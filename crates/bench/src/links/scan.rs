@@ -54,7 +54,7 @@ pub(super) enum Source {
 }
 
 impl Times {
-    fn of(mut times: Vec<f64>) -> anyhow::Result<Self> {
+    pub(super) fn of(mut times: Vec<f64>) -> anyhow::Result<Self> {
         ensure!(times.len() > 1, "a scan must be repeated");
         let first_s = times.remove(0);
         times.sort_unstable_by(f64::total_cmp);
