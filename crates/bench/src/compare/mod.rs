@@ -11,7 +11,9 @@
 //! Invariants: a verdict other than `no change` needs an adjusted p-value below [`FALSE_ALARMS`]; groups that do not
 //! even overlap, but are too small for that, are called undecided, not unchanged.
 //!
-//! Not here: cells within one run (`results`).
+//! Not here: what differs besides (`caveat`), cells within one run (`results`).
+
+mod caveat;
 
 use std::fmt::{self, Write};
 
@@ -136,7 +138,7 @@ pub fn compare(a: &Records, b: &Records) -> Comparison {
         cells,
         only_in_a,
         only_in_b,
-        caveats: caveats(a, b),
+        caveats: caveat::caveats(a, b),
     }
 }
 
@@ -155,41 +157,6 @@ fn verdict(metric: Metric, difference: f64, test: &RankTest, adjusted_p_value: f
         (true, Better::More) if difference > 0.0 => Verdict::Faster,
         (true, _) => Verdict::Slower,
     }
-}
-
-fn caveats(a: &Records, b: &Records) -> Vec<String> {
-    let (a_run, b_run) = (&a.run, &b.run);
-    let (a_machine, b_machine) = (&a_run.machine, &b_run.machine);
-    let mut facts = vec![
-        ("plan", a_run.plan.clone(), b_run.plan.clone()),
-        ("scale", a_run.scale.clone(), b_run.scale.clone()),
-        ("seed", a_run.seed.to_string(), b_run.seed.to_string()),
-        ("version of wirepress", a_run.wirepress.clone(), b_run.wirepress.clone()),
-        ("database", a_run.database.clone(), b_run.database.clone()),
-        ("processor", a_machine.cpu.clone(), b_machine.cpu.clone()),
-        ("number of cores", a_machine.cores.to_string(), b_machine.cores.to_string()),
-        ("memory in MiB", a_machine.memory_mib.to_string(), b_machine.memory_mib.to_string()),
-        ("kernel", a_machine.kernel.clone(), b_machine.kernel.clone()),
-        ("system", a_machine.system.clone(), b_machine.system.clone()),
-    ];
-    for name in a_run.programs.keys().chain(b_run.programs.keys()) {
-        let version = |programs: &std::collections::BTreeMap<String, String>| {
-            programs.get(name).map_or_else(|| "none".to_owned(), Clone::clone)
-        };
-        if facts.iter().all(|(known, ..)| known != name) {
-            facts.push((name, version(&a_run.programs), version(&b_run.programs)));
-        }
-    }
-    let differ = facts.iter().filter(|(_, a, b)| a != b);
-    let mut caveats: Vec<String> = differ
-        .map(|(name, a, b)| format!("Another {}: {}, then {}.", printable(name), printable(a), printable(b)))
-        .collect();
-    for (which, records) in [("first", a), ("second", b)] {
-        if records.end.is_none() {
-            caveats.push(format!("The {which} run is not complete."));
-        }
-    }
-    caveats
 }
 
 impl Comparison {
