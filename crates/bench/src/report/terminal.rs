@@ -35,6 +35,7 @@ pub(super) fn terminal(document: &Document<'_>) -> String {
         // A String takes everything.
         write!(text, "\n{}\n{}", links.caption, text_table(&links)).ok();
     }
+    push_notes(&mut text, &document.records.run.notes);
     push_warnings(&mut text, document);
     text
 }
@@ -78,6 +79,16 @@ fn push_findings(text: &mut String, findings: &[Finding]) {
         if let Some(why) = &finding.why {
             text.push_str(&wrapped(&printable(why), HANGING, HANGING));
         }
+    }
+}
+
+fn push_notes(text: &mut String, notes: &[String]) {
+    if notes.is_empty() {
+        return;
+    }
+    text.push_str("\nWhat must be known besides\n");
+    for note in notes {
+        text.push_str(&wrapped(&printable(note), "  ", "    "));
     }
 }
 

@@ -140,6 +140,30 @@ fn hostile_text_stays_text_in_every_form() {
 }
 
 #[test]
+fn what_must_be_known_besides_is_in_every_form() {
+    let records = scans();
+    let document = Document::of(&records, Some(&ScanPlan));
+    let note = "Emulated links end TCP; congestion control of the far side is not seen.";
+    assert!(records.run.notes.iter().any(|known| known == note));
+    let json: serde_json::Value = serde_json::from_str(&json::json(&document)).unwrap();
+    assert_eq!(json["run"]["notes"][1], note);
+    for text in [terminal::terminal(&document), markdown::markdown(&document), html::html(&document)] {
+        assert!(text.contains(note), "{text}");
+    }
+}
+
+#[test]
+fn the_summary_is_in_every_form() {
+    let records = scans();
+    let document = Document { summary: vec!["It is so.".to_owned()], ..Document::of(&records, None) };
+    let json: serde_json::Value = serde_json::from_str(&json::json(&document)).unwrap();
+    assert_eq!(json["summary"], serde_json::json!(["It is so."]));
+    for text in [terminal::terminal(&document), markdown::markdown(&document), html::html(&document)] {
+        assert!(text.contains("It is so."), "{text}");
+    }
+}
+
+#[test]
 fn links_are_warned_of_by_kind_and_never_for_what_was_asked_for() {
     let mut records = scans();
     let kernel = |link: &str, rate, round_trip_ms| crate::record::LinkCheck {
