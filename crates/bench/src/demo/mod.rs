@@ -85,7 +85,7 @@ fn run_with(options: &Options, program: &Path, stop: &Stop) -> anyhow::Result<()
         stop,
     )?;
 
-    progress.print(&report::preamble(options, &database));
+    progress.print(&report::preamble(options, &database, &published));
     let bench = Bench { database: &database, proxy: &proxy, stop };
     let neighbours = Neighbours::watch(&proxy);
     let mut verdicts = Vec::new();

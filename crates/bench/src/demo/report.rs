@@ -24,11 +24,12 @@ use crate::cpu;
 use crate::job::RUN_MIN;
 use crate::published::{Published, ZstdScan};
 use crate::report::number::{grouped, or_dash, short};
+use crate::report::text_table::wrapped;
 use crate::run::Database;
 use crate::table::Kind;
 
 /// What is about to be measured, and what can be compared with what was published.
-pub(super) fn preamble(options: &Options, database: &Database) -> String {
+pub(super) fn preamble(options: &Options, database: &Database, published: &Published) -> String {
     let cores = cpu::cores();
     let legs = if database.wants_tls() {
         "The proxy compresses; its leg to the database, and direct connections, are inside TLS, not packed."
@@ -45,9 +46,17 @@ pub(super) fn preamble(options: &Options, database: &Database) -> String {
          Each row: one connection, the scan repeated for at least {}, median time; CPU of one scan.\n\
          {legs} zlib is the proxy's default level.\n\
          MB are 10^6 bytes, both ways; ratio is plain / packed; peak is over 1 s; x none is time / time of none.\n\
-         The published tables have more rows and their network was not shaped: compare x none, not seconds.\n",
-        duration(RUN_MIN)
+         The published tables have more rows and their network was not shaped: compare x none, not seconds.\n\
+         {}",
+        duration(RUN_MIN),
+        whose(published, "rds-scan"),
     )
+}
+
+/// Where the published figures are from that a plan lays beside its own, on lines of their own.
+fn whose(published: &Published, plan: &str) -> String {
+    let publication = published.publication(plan);
+    publication.map_or_else(String::new, |of| wrapped(&format!("Published: {}.", of.title), "", "  "))
 }
 
 /// The table of one link. `samples` are those of this link, grouped by table.
@@ -81,11 +90,13 @@ fn published_for_the_link(link: Link, published: &Published) -> String {
         return String::new();
     }
     format!(
-        "Published for this link (an indexer that reads {} MB of text): {} s uncompressed, {} s with zlib, {}x faster.\n",
+        "Published for this link (an indexer that reads {} MB of text): {} s uncompressed, {} s with zlib, {}x faster.\n\
+         {}",
         short(sphinx.text_mb),
         short(sphinx.plain_s),
         short(sphinx.zlib_s),
         short(sphinx.plain_s / sphinx.zlib_s),
+        whose(published, "sphinx-index"),
     )
 }
 
@@ -291,6 +302,7 @@ mod tests {
         let told =
             |link: &str| published_for_the_link(Link::parse(link).unwrap(), &Published::built_in().unwrap());
         assert!(told("100mbit,1.4ms").contains("127 s uncompressed, 87.0 s with zlib, 1.46x faster"));
+        assert!(told("100mbit,1.4ms").contains("\nPublished: Sphinx blog, 23 October 2014"));
         assert_eq!(told("100mbit"), "");
         assert_eq!(told("unlimited"), "");
     }

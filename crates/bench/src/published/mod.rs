@@ -12,6 +12,9 @@ use serde::Deserialize;
 /// Everything that was published and that an experiment here repeats.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Published {
+    /// Where they are from.
+    #[serde(rename = "publication")]
+    publications: Vec<Publication>,
     /// `select *` from 20,000,000 sysbench rows.
     pub rds_scan: ZstdScan,
     /// `select *` from 32,768 wide repetitive rows.
@@ -22,6 +25,17 @@ pub struct Published {
     pub sphinx_index: SphinxIndex,
     /// State transfers of a Galera node.
     pub sst: Sst,
+}
+
+/// Where figures are from.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Publication {
+    /// The document that sections name as their source.
+    pub source: String,
+    /// Who published it, when, and its heading, as far as the document says so.
+    pub title: String,
+    /// The plans that lay its figures beside their own.
+    pub plans: Vec<String>,
 }
 
 /// A full scan at several zstd levels. The lists run side by side.
@@ -122,7 +136,13 @@ impl Published {
     /// # Errors
     /// The built-in file is not what this version reads; a test makes sure that it is.
     pub fn built_in() -> Result<Self, toml::de::Error> {
-        toml::from_str(include_str!("figures.toml"))
+        toml::from_str(FIGURES)
+    }
+
+    /// Where the figures are from that a plan lays beside its own; none where it has none.
+    #[must_use]
+    pub fn publication(&self, plan: &str) -> Option<&Publication> {
+        self.publications.iter().find(|publication| publication.plans.iter().any(|name| name == plan))
     }
 }
 
@@ -144,9 +164,14 @@ impl ZstdScan {
     }
 }
 
+const FIGURES: &str = include_str!("figures.toml");
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::plan;
 
     #[test]
     fn the_built_in_figures_are_those_of_the_documents() {
@@ -165,5 +190,27 @@ mod tests {
         let published = Published::built_in().unwrap();
         assert_eq!(published.rds_scan.at_zstd_level(1), None);
         assert_eq!(published.rds_wide.at_zstd_level(22), None);
+    }
+
+    #[test]
+    fn whose_the_published_figures_are_is_known_of_every_plan_that_has_any() {
+        let published = Published::built_in().unwrap();
+        for plan in plan::ALL {
+            let has_figures = !plan.published(&published).is_empty();
+            let publication = published.publication(plan.name());
+            assert_eq!(publication.is_some(), has_figures, "{}", plan.name());
+            assert!(publication.is_none_or(|publication| !publication.title.is_empty()));
+        }
+    }
+
+    #[test]
+    fn every_section_is_from_a_publication_with_a_title() {
+        let figures: toml::Table = toml::from_str(FIGURES).unwrap();
+        let sections = figures.values().filter_map(toml::Value::as_table);
+        let sources: BTreeSet<&str> = sections.map(|section| section["source"].as_str().unwrap()).collect();
+        let published = Published::built_in().unwrap();
+        let publications: BTreeSet<&str> =
+            published.publications.iter().map(|publication| publication.source.as_str()).collect();
+        assert_eq!(sources, publications);
     }
 }

@@ -40,6 +40,8 @@ pub(super) struct Document<'a> {
     pub(super) has_heat_maps: bool,
     /// What all cells together say, in sentences.
     pub(super) summary: Vec<String>,
+    /// Where the published figures are from; none where there are none.
+    pub(super) publication: Option<String>,
     pub(super) findings: Vec<Finding>,
     pub(super) warnings: Vec<Warning>,
 }
@@ -102,6 +104,10 @@ impl<'a> Document<'a> {
             columns: columns(&results, plan, primary),
             summary: plan.map(|plan| plan.summary(&results)).unwrap_or_default(),
             has_heat_maps: plan.is_some_and(Plan::has_heat_maps),
+            publication: plan
+                .zip(figures.as_ref())
+                .and_then(|(plan, figures)| figures.publication(plan.name()))
+                .map(|publication| publication.title.clone()),
             findings: findings.unwrap_or_default(),
             warnings: warnings(records, &results, primary),
             tables,

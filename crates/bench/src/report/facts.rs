@@ -2,7 +2,7 @@
 //!
 //! Invariants: texts of the file are made printable here.
 
-use super::document::Document;
+use super::document::{Document, Table};
 use super::number::{counted, date, duration, grouped, printable, short};
 use crate::plan::{Agreement, Finding};
 
@@ -114,6 +114,13 @@ pub(super) fn legend(document: &Document<'_>) -> Vec<String> {
 /// How the best is found, behind the sentences that name it.
 pub(super) const BEST: &str = "Where there are four repetitions or more, the best is chosen on every other one and its figure \
                                taken from the others, so that luck is not counted. What cannot be told from it shares its place.";
+
+/// Whose the published figures of a table are, and under which conditions they were measured: a sentence each.
+pub(super) fn published(document: &Document<'_>, table: &Table) -> Vec<String> {
+    let publication = document.publication.as_ref().map_or_else(String::new, |title| format!("{title}: "));
+    let conditions = table.conditions().into_iter();
+    conditions.map(|conditions| printable(&format!("Published: {publication}{conditions}."))).collect()
+}
 
 /// `3 agree, 1 differs, 2 not measured`.
 pub(super) fn counts(findings: &[Finding]) -> String {

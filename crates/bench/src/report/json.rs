@@ -1,7 +1,7 @@
 //! The computed results for programs: `results.json`.
 //!
 //! ```text
-//!  { "format": 1, "plan", "title", "question", "primary", "better", "summary": [ … ],
+//!  { "format": 1, "plan", "title", "question", "primary", "better", "summary": [ … ], "publication",
 //!    "run": { as in samples.jsonl },
 //!    "tables": [ { "link", "workload", "verdict", "cells": [ {
 //!        "cell", "label", "state": "measured", "metrics": { "time_s": { "n", "value", "low", "high", "confidence" } },
@@ -34,6 +34,7 @@ pub(super) fn json(document: &Document<'_>) -> String {
             Better::Neither => "neither",
         },
         "summary": document.summary,
+        "publication": document.publication,
         "run": records.run,
         "tables": document.tables.iter().map(|table| of_table(document, table)).collect::<Vec<_>>(),
         "findings": document.findings.iter().map(|finding| json!({

@@ -63,8 +63,8 @@ fn push_table(text: &mut String, document: &Document<'_>, of: &Table) {
     if let Some(verdict) = verdict(document, of) {
         push_paragraph(text, &escaped(&verdict));
     }
-    for conditions in of.conditions() {
-        push_paragraph(text, &format!("Published: {}.", escaped(conditions)));
+    for line in facts::published(document, of) {
+        push_paragraph(text, &escaped(&line));
     }
     let grids = if of.is_matrix() {
         std::iter::once(grid::matrix(document, of)).chain(grid::ratios(document, of)).collect()

@@ -51,8 +51,8 @@ fn push_table(text: &mut String, document: &Document<'_>, table: &Table) {
     if let Some(verdict) = verdict(document, table) {
         text.push_str(&wrapped(&verdict, "", ""));
     }
-    for conditions in table.conditions() {
-        text.push_str(&wrapped(&format!("Published: {}.", printable(conditions)), "", ""));
+    for line in facts::published(document, table) {
+        text.push_str(&wrapped(&line, "", ""));
     }
     for grid in grids {
         text.push_str(&wrapped(&format!("[{}]", grid.caption), "", " "));

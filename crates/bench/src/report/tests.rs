@@ -164,6 +164,22 @@ fn the_summary_is_in_every_form() {
 }
 
 #[test]
+fn whose_the_published_figures_are_is_in_every_form() {
+    let mut records = scans();
+    records.run.plan = "rds-scan".to_owned();
+    let title = "AWS Database Blog, Mershad Irani, “Reduce network transfer time";
+    let value: serde_json::Value = serde_json::from_str(&json(&records)).unwrap();
+    assert!(value["publication"].as_str().unwrap().starts_with(title), "{value}");
+    let document = Document::of(&records, plan_of(&records));
+    for text in [terminal(&records), markdown(&records), html::html(&document)] {
+        assert!(text.contains(&format!("Published: {title}")), "{text}");
+    }
+    // A plan without published figures names nobody.
+    let value: serde_json::Value = serde_json::from_str(&json(&scans())).unwrap();
+    assert_eq!(value["publication"], serde_json::Value::Null);
+}
+
+#[test]
 fn links_are_warned_of_by_kind_and_never_for_what_was_asked_for() {
     let mut records = scans();
     let kernel = |link: &str, rate, round_trip_ms| crate::record::LinkCheck {

@@ -165,8 +165,8 @@ fn push_table(html: &mut String, document: &Document<'_>, of: &Table, index: usi
             "<p class=\"standfirst\">Not measured in this run; what was published stays here.</p>\n",
         );
     }
-    for conditions in of.conditions() {
-        writeln!(html, "<p class=\"note\">Published: {}.</p>", Text(conditions)).ok();
+    for line in facts::published(document, of) {
+        writeln!(html, "<p class=\"note\">{}</p>", Text(&line)).ok();
     }
     let id = format!("c{index}");
     let (chart, grids) = if of.is_matrix() {
