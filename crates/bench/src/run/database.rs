@@ -6,11 +6,12 @@
 //! Not here: what is in the tables (`table`), starting a real server (`lab::real`).
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, ensure};
 use codec::Algorithm;
 use lab::link::Address;
 use lab::real::{Kind, RealServer};
@@ -199,21 +200,27 @@ impl Database {
         let mut client = self.connect(stop)?;
         for table in tables {
             let failed = || format!("cannot make the table {} on {}", table.name, self.address);
+            let is_there = || {
+                format!(
+                    "the schema '{}' has a table {} already; name an empty schema in the server's URL",
+                    self.account.database, table.name
+                )
+            };
+            if existing == Existing::Refuse {
+                ensure!(!has(&mut client, table).with_context(failed)?, is_there());
+            }
+            // Before it is made: whoever interrupts that does not hear whether it was.
+            self.remember(table);
             if existing == Existing::Replace {
-                self.remember(table);
                 client.query(&table.drop_statement()).with_context(failed)?;
             }
-            match client.query(&table.create_statement()) {
-                Ok(_) => {}
-                Err(ClientFault::Refused(error)) if error.code == ER_TABLE_EXISTS_ERROR => bail!(
-                    "the schema '{}' has a table {} already; name an empty schema in the server's URL",
-                    self.account.database,
-                    table.name
-                ),
-                Err(fault) => return Err(fault).with_context(failed),
-            }
-            if existing == Existing::Refuse {
-                self.remember(table);
+            if let Err(fault) = client.query(&table.create_statement()) {
+                // A server that refuses has made nothing; what has the name by now is somebody else's.
+                if let (ClientFault::Refused(error), Existing::Refuse) = (&fault, existing) {
+                    self.forget(table);
+                    ensure!(error.code != ER_TABLE_EXISTS_ERROR, is_there());
+                }
+                return Err(fault).with_context(failed);
             }
             client.query("begin").with_context(failed)?;
             let mut next = 1;
@@ -282,6 +289,11 @@ impl Database {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).push(table.clone());
     }
 
+    fn forget(&self, table: &Table) {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.retain(|made| made.name != table.name);
+    }
+
     fn drop_tables(&self, tables: &[Table]) -> anyhow::Result<()> {
         // Not the wish to stop: that is why we are here.
         let mut client = self.connect(&Stop::new())?;
@@ -294,7 +306,6 @@ impl Database {
 }
 
 impl Drop for Database {
-    #[expect(clippy::print_stderr, reason = "a table that stays behind must be told, whatever else fails")]
     fn drop(&mut self) {
         let made = std::mem::take(&mut *self.made.lock().unwrap_or_else(PoisonError::into_inner));
         if !matches!(self.home, Home::Theirs { .. }) || made.is_empty() {
@@ -302,8 +313,19 @@ impl Drop for Database {
         }
         if let Err(error) = self.drop_tables(&made) {
             let names: Vec<&str> = made.iter().map(|table| table.name.as_str()).collect();
-            eprintln!("wirepress: drop the tables {} yourself: {error:#}", names.join(" and "));
+            let names = names.join(" and ");
+            // Where nobody reads it, there is nobody to tell.
+            drop(writeln!(std::io::stderr(), "wirepress: drop the tables {names} yourself: {error:#}"));
         }
+    }
+}
+
+/// Whether there is one of that name, by the server's own rules for names; a view counts.
+fn has(client: &mut Client, table: &Table) -> Result<bool, ClientFault> {
+    match client.query(&format!("select 1 from {} limit 0", table.name)) {
+        Ok(_) => Ok(true),
+        Err(ClientFault::Refused(error)) if error.code == ER_NO_SUCH_TABLE => Ok(false),
+        Err(fault) => Err(fault),
     }
 }
 
@@ -320,5 +342,9 @@ fn account(user: &str, password: &str, database: &str) -> Account {
 const SCHEMA: &str = "testdb";
 /// 2,048 threads, and who looks on.
 const CONNECTIONS_MAX: u32 = 2200;
-/// MySQL's error of that name.
+/// MySQL's errors of those names.
 const ER_TABLE_EXISTS_ERROR: u16 = 1050;
+const ER_NO_SUCH_TABLE: u16 = 1146;
+
+#[cfg(test)]
+mod tests;
