@@ -85,7 +85,7 @@ fn run_with(options: &Options, program: &Path, stop: &Stop) -> anyhow::Result<()
         stop,
     )?;
 
-    progress.print(&report::preamble(options, &database, &published));
+    progress.print(&report::preamble(options, &database, &published))?;
     let bench = Bench { database: &database, proxy: &proxy, stop };
     let neighbours = Neighbours::watch(&proxy);
     let mut verdicts = Vec::new();
@@ -99,13 +99,13 @@ fn run_with(options: &Options, program: &Path, stop: &Stop) -> anyhow::Result<()
                 progress.done();
             }
         }
-        progress.print(&report::link_table(*link, &samples, &published));
+        progress.print(&report::link_table(*link, &samples, &published))?;
         verdicts.push(report::verdict(*link, &samples));
     }
-    progress.print(&verdicts.join("\n"));
+    progress.print(&verdicts.join("\n"))?;
     // A real server on this machine would count as a neighbour.
     let busy_cores = neighbours.busy_cores(&proxy).filter(|_| database.is_embedded());
-    progress.print(&report::closing(cells, start.elapsed(), busy_cores));
+    progress.print(&report::closing(cells, start.elapsed(), busy_cores))?;
     Ok(())
 }
 

@@ -98,12 +98,12 @@ pub fn run(options: &LinkStepOptions) -> anyhow::Result<()> {
         }
     }
     let text = report(options, &database.name(), &traces);
-    progress.print(text.trim_end());
+    progress.print(text.trim_end())?;
     fs::create_dir_all(&options.out)
         .and_then(|()| fs::write(&file, trace::csv(&traces)))
         .and_then(|()| fs::write(options.out.join(REPORT), &text))
         .with_context(|| format!("cannot write to {}", options.out.display()))?;
-    progress.print(&format!("Written: {}, {}", file.display(), options.out.join(REPORT).display()));
+    progress.print(&format!("Written: {}, {}", file.display(), options.out.join(REPORT).display()))?;
     Ok(())
 }
 

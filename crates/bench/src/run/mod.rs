@@ -267,13 +267,14 @@ impl<'a> Sitting<'a> {
             return Ok(());
         }
         let progress = Progress::new("bench", 0);
-        progress.print(&report::terminal(records));
         let folder = self.folder.display();
+        // Before anything is printed: nobody may read it.
         let written = report::write(records, &self.folder).with_context(|| {
             format!("cannot write the reports; wirepress bench report {folder} makes them from {SAMPLES}")
-        })?;
-        let names: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
-        progress.print(&format!("Written: {}", names.join(", ")));
+        });
+        progress.print(&report::terminal(records))?;
+        let names: Vec<String> = written?.iter().map(|path| path.display().to_string()).collect();
+        progress.print(&format!("Written: {}", names.join(", ")))?;
         Ok(())
     }
 

@@ -1,10 +1,11 @@
 //! How far a run is: a bar with the time left on a terminal, a line now and then elsewhere.
 //!
-//! Invariants: writes to stderr alone, so that stdout holds the report and nothing else.
+//! Invariants: writes to stderr alone, so that stdout holds the report and nothing else; a reader that has gone, of either,
+//! ends no measurement.
 //!
 //! Not here: results.
 
-use std::io::IsTerminal;
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -20,7 +21,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// `steps` to go; `command` begins each line where there is no terminal.
     pub(crate) fn new(command: &'static str, steps: u64) -> Self {
-        let is_terminal = std::io::stderr().is_terminal();
+        let is_terminal = io::stderr().is_terminal();
         let bar = if is_terminal { ProgressBar::new(steps) } else { ProgressBar::hidden() };
         bar.set_length(steps);
         if let Ok(style) =
@@ -36,21 +37,20 @@ impl Progress {
     }
 
     /// A new part begins: worth a line also where there is no terminal.
-    #[expect(clippy::print_stderr, reason = "progress belongs there")]
     pub(crate) fn part(&self, text: &str) {
         self.bar.set_message(text.to_owned());
         if !self.is_terminal {
-            eprintln!("wirepress {}: {text}", self.command);
+            drop(writeln!(io::stderr(), "wirepress {}: {text}", self.command));
         }
     }
 
     /// What is being done, for the bar; elsewhere a line once a while.
-    #[expect(clippy::print_stderr, reason = "progress belongs there")]
     pub(crate) fn step(&mut self, text: String) {
         if !self.is_terminal && self.last_line.is_none_or(|last| last.elapsed() > LINE_EVERY) {
             self.last_line = Some(Instant::now());
             let (done, all) = (self.bar.position(), self.bar.length().unwrap_or_default());
-            eprintln!("wirepress {}: {done} of {all} done{}; {text}", self.command, self.left());
+            let (command, left) = (self.command, self.left());
+            drop(writeln!(io::stderr(), "wirepress {command}: {done} of {all} done{left}; {text}"));
         }
         self.bar.set_message(text);
     }
@@ -78,14 +78,23 @@ impl Progress {
     }
 
     /// Prints to stdout without disturbing the bar.
-    #[expect(clippy::print_stdout, reason = "the report is what the user asked for")]
-    pub(crate) fn print(&self, text: &str) {
-        self.bar.suspend(|| println!("{text}"));
+    ///
+    /// # Errors
+    /// A full disk, and the like; not that nobody reads any more (`| head`).
+    pub(crate) fn print(&self, text: &str) -> io::Result<()> {
+        self.bar.suspend(|| print_to(&mut io::stdout().lock(), text))
     }
 
     fn left(&self) -> String {
         let left = self.bar.eta();
         if left.is_zero() { String::new() } else { format!(", about {} s left", left.as_secs()) }
+    }
+}
+
+fn print_to(out: &mut impl Write, text: &str) -> io::Result<()> {
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        done => done,
     }
 }
 
@@ -97,3 +106,20 @@ impl Drop for Progress {
 
 /// Often enough to see that it lives, seldom enough for a log.
 const LINE_EVERY: Duration = Duration::from_secs(20);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_that_has_gone_is_no_error_and_a_full_disk_is_one() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        drop(reader);
+        print_to(&mut writer, "a report").unwrap();
+        let mut full = io::Cursor::new([0; 4]);
+        assert_eq!(
+            print_to(&mut full.get_mut().as_mut_slice(), "a report").unwrap_err().kind(),
+            ErrorKind::WriteZero
+        );
+    }
+}

@@ -212,6 +212,19 @@ fn an_interrupted_run_keeps_its_samples_and_goes_on() {
 }
 
 #[test]
+fn a_report_that_nobody_reads_is_written_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["rds-wide", "--with", "embedded", "--scale", "smoke", "--link", "unlimited", "--out", "run"];
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = bench(folder.path(), &args).stdout(writer).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    for name in ["report.html", "report.md", "results.csv", "samples.csv", "results.json"] {
+        assert!(folder.path().join("run").join(name).is_file(), "{name}");
+    }
+}
+
+#[test]
 fn a_users_server_keeps_what_it_had_and_nothing_else() {
     let Some(server) = required(Kind::MySql) else { return };
     server.sql("create database mine; create table mine.t1 (a int); create database free").unwrap();

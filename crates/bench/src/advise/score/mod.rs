@@ -81,7 +81,7 @@ pub fn run(options: &ScoreOptions) -> anyhow::Result<()> {
     // Its rate is that of the ends, which are in every measured time already.
     let unshaped = LinkShape { rate_bytes_per_s: f64::INFINITY, ..calibrated(Link::UNLIMITED)? };
     let stage = Stage::new(&database, &proxy, &stop, unshaped, options.seed);
-    progress.print(&table::head(&database.name(), options));
+    progress.print(&table::head(&database.name(), options))?;
     let mut measured: Vec<Measured> = Vec::new();
     for number in 0..options.cells {
         let cell = Cell::draw(&stage, number)?;
@@ -91,12 +91,12 @@ pub fn run(options: &ScoreOptions) -> anyhow::Result<()> {
             bail!("interrupted; everything that was started is stopped");
         }
         let one = one?;
-        progress.print(&table::line(number, &one));
+        progress.print(&table::line(number, &one))?;
         measured.push(one);
         progress.done();
     }
     let score = table::Score::of(&measured);
-    progress.print(&score.told(start.elapsed()));
+    progress.print(&score.told(start.elapsed()))?;
     match score.is_kept() {
         true => Ok(()),
         false => bail!("the forecasts are worse than what is promised"),
