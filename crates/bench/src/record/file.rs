@@ -5,13 +5,14 @@
 //!
 //! Not here: what is in a record.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::{End, FORMAT, Failure, LinkCheck, Record, Resumed, Run, Sample};
+use super::{Cell, End, FORMAT, Failure, LinkCheck, Record, Resumed, Run, Sample};
 
 /// What is wrong with a file.
 #[derive(Debug, Error)]
@@ -65,8 +66,10 @@ pub struct Records {
     pub failures: Vec<Failure>,
     /// Later sittings.
     pub resumed: Vec<Resumed>,
-    /// There when the run is complete.
+    /// There when all was tried and the run did not go on since.
     pub end: Option<End>,
+    /// The last one that the run went on behind.
+    pub earlier_end: Option<End>,
 }
 
 impl Records {
@@ -105,6 +108,7 @@ impl Records {
             failures: Vec::new(),
             resumed: Vec::new(),
             end: None,
+            earlier_end: None,
         };
         for record in lines {
             match record? {
@@ -112,11 +116,49 @@ impl Records {
                 Record::Link(link) => records.links.push(link),
                 Record::Sample(sample) => records.samples.push(sample),
                 Record::Failure(failure) => records.failures.push(failure),
-                Record::Resumed(resumed) => records.resumed.push(resumed),
+                Record::Resumed(resumed) => {
+                    records.resumed.push(resumed);
+                    records.earlier_end = records.end.take().or(records.earlier_end);
+                }
                 Record::End(end) => records.end = Some(end),
             }
         }
         Ok(records)
+    }
+
+    /// What could not be measured and was not measured since, each once, with the last reason.
+    #[must_use]
+    pub fn failures_left(&self) -> Vec<&Failure> {
+        let mut left: BTreeMap<(&Cell, u32), &Failure> = BTreeMap::new();
+        for failure in &self.failures {
+            left.insert((&failure.cell, failure.repetition), failure);
+        }
+        for sample in &self.samples {
+            left.remove(&(&sample.cell, sample.repetition));
+        }
+        let is_left = |failure: &&Failure| {
+            left.get(&(&failure.cell, failure.repetition)).is_some_and(|last| std::ptr::eq(*last, *failure))
+        };
+        self.failures.iter().filter(is_left).collect()
+    }
+
+    /// Whether there is nothing to go on with.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.end.is_some() && self.failures_left().is_empty()
+    }
+
+    /// Seconds that all sittings so far took, as far as is known: those of an interrupted one up to its last sample.
+    #[must_use]
+    pub fn took_s(&self) -> f64 {
+        let ended = self.last_end().map_or(0.0, |end| end.took_s);
+        self.samples.last().map_or(ended, |sample| sample.at_s.max(ended))
+    }
+
+    /// The last end, also of a run that went on behind it.
+    #[must_use]
+    pub fn last_end(&self) -> Option<&End> {
+        self.end.as_ref().or(self.earlier_end.as_ref())
     }
 }
 
@@ -181,10 +223,8 @@ fn io_fault(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Reco
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
-    use crate::record::{Cell, Machine, Metric, Path as Way, Setting};
+    use crate::record::{Machine, Metric, Path as Way, Setting};
 
     pub(crate) fn run() -> Run {
         Run {
@@ -238,6 +278,45 @@ mod tests {
         let mut writer = Writer::append(&path).unwrap();
         writer.write(&Record::Sample(sample())).unwrap();
         assert_eq!(Records::read(&path).unwrap().samples, [sample(), sample()]);
+    }
+
+    #[test]
+    fn a_run_that_went_on_behind_its_end_has_the_last_one_and_lost_the_failures_that_were_made_good() {
+        let failure = |repetition, reason: &str| {
+            Record::Failure(Failure { cell: sample().cell, repetition, reason: reason.to_owned() })
+        };
+        let end = |took_s| End { took_s, busy_cores: None, harness_cpu_s: 1.0 };
+        let resumed = Record::Resumed(Resumed { started_unix_s: 1, wirepress: "0.1.0".to_owned() });
+        let mut lines = vec![
+            Record::Run(run()),
+            failure(0, "no lz4"),
+            failure(1, "no lz4"),
+            Record::End(end(5.0)),
+            resumed.clone(),
+        ];
+        let read = |lines: &[Record]| {
+            let text = lines.iter().map(|line| serde_json::to_string(line).unwrap() + "\n");
+            Records::parse(&text.collect::<String>(), Path::new("x.jsonl")).unwrap()
+        };
+        let records = read(&lines);
+        assert_eq!((records.end.clone(), records.last_end()), (None, Some(&end(5.0))));
+        assert_eq!((records.failures_left().len(), records.took_s()), (2, 5.0));
+        lines.extend([
+            Record::Sample(Sample { at_s: 6.0, ..sample() }),
+            failure(1, "too slow"),
+            Record::End(end(9.0)),
+        ]);
+        let records = read(&lines);
+        assert_eq!((records.end.clone(), records.took_s()), (Some(end(9.0)), 9.0));
+        let left: Vec<_> =
+            records.failures_left().iter().map(|left| (left.repetition, &*left.reason)).collect();
+        assert_eq!((left, records.is_complete()), (vec![(1, "too slow")], false));
+        let last = [resumed, Record::Sample(Sample { repetition: 1, ..sample() }), Record::End(end(10.0))];
+        lines.extend(last);
+        assert!(read(&lines).is_complete());
+        // Interrupted behind an end: there may be more to do.
+        lines.push(Record::Resumed(Resumed { started_unix_s: 2, wirepress: "0.1.0".to_owned() }));
+        assert!(!read(&lines).is_complete());
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //!  {"record":"sample", …}   one repetition of one cell
 //!  {"record":"failure", …}  a cell that could not be measured, and why
 //!  {"record":"resumed", …}  the run went on in another sitting
-//!  {"record":"end", …}      all cells are done
+//!  {"record":"end", …}      all cells were tried; a run that went on behind it, to measure again what failed, has more
 //! ```
 //! Reports are made from this file alone, here or on another machine, now or in a year.
 //!
@@ -47,7 +47,7 @@ pub enum Record {
     Failure(Failure),
     /// The run went on.
     Resumed(Resumed),
-    /// The run is complete.
+    /// The sitting tried all that was left.
     End(End),
 }
 
@@ -130,7 +130,7 @@ pub struct Resumed {
     pub wirepress: String,
 }
 
-/// The run is complete.
+/// All was tried. Sittings that were interrupted count for the time alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct End {
     /// Time that was spent on it in all sittings.

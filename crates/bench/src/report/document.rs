@@ -202,7 +202,7 @@ fn tables(
     published: &[PublishedFigure],
     primary: Metric,
 ) -> Vec<Table> {
-    let failed: Vec<&Cell> = records.failures.iter().map(|failure| &failure.cell).collect();
+    let failed: Vec<&Cell> = records.failures_left().into_iter().map(|failure| &failure.cell).collect();
     let known: Vec<&Cell> = results
         .cells()
         .iter()

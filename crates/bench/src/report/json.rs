@@ -50,7 +50,7 @@ pub(super) fn json(document: &Document<'_>) -> String {
             "text": warning.text,
             "remedy": warning.remedy,
         })).collect::<Vec<_>>(),
-        "failures": records.failures,
+        "failures": records.failures_left(),
         "resumed": records.resumed,
         "end": records.end,
     });

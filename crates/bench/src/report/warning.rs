@@ -48,13 +48,14 @@ fn incomplete(records: &Records, results: &Results) -> Option<Warning> {
     Some(Warning {
         title: "incomplete run",
         text: format!("The run {state}; {measured} of {} have samples.", counted(wished, "cell")),
-        remedy: "Go on with it; what was measured is kept.",
+        remedy: "Go on with it, by --resume; what was measured is kept.",
     })
 }
 
 fn failures(records: &Records) -> Option<Warning> {
     let mut by_reason: BTreeMap<&str, Vec<&Cell>> = BTreeMap::new();
-    for failure in &records.failures {
+    let failures = records.failures_left();
+    for failure in &failures {
         by_reason.entry(&failure.reason).or_default().push(&failure.cell);
     }
     let told = by_reason.iter().map(|(reason, cells)| {
@@ -68,8 +69,8 @@ fn failures(records: &Records) -> Option<Warning> {
     let text = told.collect::<Vec<_>>().join("; ");
     (!text.is_empty()).then(|| Warning {
         title: "failures",
-        text: format!("{} failed. {text}", counted(records.failures.len(), "measurement")),
-        remedy: "Mend what the reasons name and go on with the run.",
+        text: format!("{} failed. {text}", counted(failures.len(), "measurement")),
+        remedy: "Mend what the reasons name and go on with the run, by --resume: it measures them again.",
     })
 }
 
