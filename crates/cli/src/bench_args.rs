@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use bench::advise::ScoreOptions;
 use bench::plan::{self, Plan, Scale};
 use bench::run::RunOptions;
+use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use lab::kernel_link::KernelLink;
 use lab::link::Link;
@@ -71,9 +72,28 @@ pub(crate) struct PlanArgs {
     /// The folder for samples and reports [default: a new one below wirepress-bench].
     #[arg(long, value_name = "FOLDER", conflicts_with = "resume")]
     pub(crate) out: Option<PathBuf>,
-    /// Go on with the run in this folder, which was interrupted.
+    /// Go on with the run in this folder, which was interrupted or in which something failed. What it was begun with holds
+    /// and need not be given again, but for --server.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) resume: Option<PathBuf>,
+    /// Which of these were given, and are not defaults.
+    #[arg(skip)]
+    pub(crate) given: Given,
+}
+
+/// Options that have a default, and whether they were given: a run that goes on has no defaults.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Given {
+    pub(crate) with: bool,
+    pub(crate) scale: bool,
+    pub(crate) seed: bool,
+}
+
+impl Given {
+    fn of(matches: &ArgMatches) -> Self {
+        let is_given = |id| matches.value_source(id) == Some(ValueSource::CommandLine);
+        Self { with: is_given("with"), scale: is_given("scale"), seed: is_given("seed") }
+    }
 }
 
 /// Databases that can be started.
@@ -226,7 +246,10 @@ impl FromArgMatches for BenchCommand {
             (LINKS, _) => Ok(Self::Links(LinksArgs::from_arg_matches(matches)?)),
             (LINK_STEP, _) => Ok(Self::LinkStep(LinkStepArgs::from_arg_matches(matches)?)),
             (ADVISOR_SCORE, _) => Ok(Self::AdvisorScore(AdvisorScoreArgs::from_arg_matches(matches)?)),
-            (_, Some(plan)) => Ok(Self::Plan(plan, Box::new(PlanArgs::from_arg_matches(matches)?))),
+            (_, Some(plan)) => {
+                let args = PlanArgs { given: Given::of(matches), ..PlanArgs::from_arg_matches(matches)? };
+                Ok(Self::Plan(plan, Box::new(args)))
+            }
             (_, None) => Err(missing()),
         }
     }

@@ -13,7 +13,7 @@ use bench::link_step::{self, LinkStepOptions};
 use bench::links::LinksOptions;
 use bench::plan::Plan;
 use bench::record::Records;
-use bench::run::{self, DatabaseWish, Pins, RunOptions, SAMPLES};
+use bench::run::{self, DatabaseWish, Pins, ResumeOptions, RunOptions, SAMPLES};
 use bench::table::Kind;
 use bench::{compare, report};
 
@@ -34,12 +34,12 @@ pub(crate) fn run(command: BenchCommand) -> anyhow::Result<()> {
 }
 
 fn measure(plan: &'static dyn Plan, args: &PlanArgs) -> anyhow::Result<()> {
-    let database = match args.tls.server_or_started(args.server.as_deref())? {
-        Some(server) => DatabaseWish::Url(server),
-        None => started(args.with),
-    };
+    let server = args.tls.server_or_started(args.server.as_deref())?.map(DatabaseWish::Url);
+    if let Some(folder) = &args.resume {
+        return run::resume(plan, folder, &again(args, server));
+    }
     let options = RunOptions {
-        database,
+        database: server.unwrap_or_else(|| started(args.with)),
         server_leg_tls: args.tls.server_leg(),
         scale: args.scale,
         links: args.link.clone(),
@@ -51,9 +51,23 @@ fn measure(plan: &'static dyn Plan, args: &PlanArgs) -> anyhow::Result<()> {
         out: args.out.clone().unwrap_or_else(|| new_folder(&format!("{}-{}", plan.name(), args.scale))),
         command: command_without_passwords(),
     };
-    match &args.resume {
-        Some(folder) => run::resume(folder, &options),
-        None => run::run(plan, &options),
+    run::run(plan, &options)
+}
+
+/// What is said again of a run that goes on.
+fn again(args: &PlanArgs, server: Option<DatabaseWish>) -> ResumeOptions {
+    let given = args.given;
+    ResumeOptions {
+        database: server.or_else(|| given.with.then(|| started(args.with))),
+        server_leg_tls: args.tls.server_leg(),
+        scale: given.scale.then_some(args.scale),
+        links: args.link.clone(),
+        kernel_links: args.link_kernel.clone(),
+        workloads: args.workload.clone(),
+        repetitions: args.repetitions,
+        seed: given.seed.then_some(args.seed),
+        is_pinned: args.pin,
+        command: command_without_passwords(),
     }
 }
 

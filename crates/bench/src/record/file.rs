@@ -95,7 +95,7 @@ impl Records {
             })
         });
         let run = match lines.next().transpose()? {
-            Some(Record::Run(run)) if run.format <= FORMAT => run,
+            Some(Record::Run(run)) if run.format <= FORMAT => *run,
             Some(Record::Run(run)) => {
                 return Err(RecordsFault::Format { path: path.to_owned(), format: run.format });
             }
@@ -247,6 +247,7 @@ mod tests {
             programs: BTreeMap::from([("mysqld".to_owned(), "9.7.4".to_owned())]),
             database: "private MySQL".to_owned(),
             notes: Vec::new(),
+            options: None,
         }
     }
 
@@ -268,7 +269,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("samples.jsonl");
         let mut writer = Writer::create(&path).unwrap();
-        writer.write(&Record::Run(run())).unwrap();
+        writer.write(&Record::Run(Box::new(run()))).unwrap();
         writer.write(&Record::Sample(sample())).unwrap();
         drop(writer);
         // Killed in the middle of a line.
@@ -288,7 +289,7 @@ mod tests {
         let end = |took_s| End { took_s, busy_cores: None, harness_cpu_s: 1.0 };
         let resumed = Record::Resumed(Resumed { started_unix_s: 1, wirepress: "0.1.0".to_owned() });
         let mut lines = vec![
-            Record::Run(run()),
+            Record::Run(Box::new(run())),
             failure(0, "no lz4"),
             failure(1, "no lz4"),
             Record::End(end(5.0)),
@@ -331,7 +332,7 @@ mod tests {
     fn what_is_no_such_file_is_named_with_its_line() {
         let fault = |text: &str| Records::parse(text, Path::new("x.jsonl")).unwrap_err().to_string();
         assert!(fault("").starts_with("x.jsonl does not begin with a run's record"));
-        let good = serde_json::to_string(&Record::Run(run())).unwrap();
+        let good = serde_json::to_string(&Record::Run(Box::new(run()))).unwrap();
         assert!(fault(&format!("{good}\nhello\n")).starts_with("x.jsonl, line 2: expected value"));
         assert!(fault(&format!("{good}\n{good}\n")).contains("does not begin"));
         let newer = good.replace("\"format\":1", "\"format\":99");

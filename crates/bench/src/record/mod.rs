@@ -20,6 +20,7 @@ mod compressor;
 mod file;
 mod link_check;
 mod metric;
+mod options;
 mod setting;
 
 pub use cell::{Cell, Path};
@@ -27,6 +28,7 @@ pub use compressor::Compressor;
 pub use file::{Records, RecordsFault, Writer};
 pub use link_check::{LinkCheck, LinkPromise};
 pub use metric::{Better, Metric};
+pub use options::{Options, Origin};
 pub use setting::Setting;
 
 use std::collections::BTreeMap;
@@ -38,7 +40,7 @@ use serde::{Deserialize, Serialize};
 #[serde(tag = "record", rename_all = "snake_case")]
 pub enum Record {
     /// What is measured, where and with what.
-    Run(Run),
+    Run(Box<Run>),
     /// A link, calibrated.
     Link(LinkCheck),
     /// A measurement.
@@ -80,6 +82,9 @@ pub struct Run {
     pub database: String,
     /// What a reader must know besides, a sentence each: that links end TCP, that processes were pinned.
     pub notes: Vec<String>,
+    /// What it was begun with; none in older files, whose runs cannot go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<Options>,
 }
 
 /// What it was measured on.

@@ -79,14 +79,15 @@ pub(super) fn of_the_run(document: &Document<'_>) -> Vec<(&'static str, String)>
 
 /// As it would be typed, as far as a shell's simplest quoting goes.
 pub(super) fn command(document: &Document<'_>) -> String {
-    let is_plain = |word: &str| {
-        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c))
-    };
-    let words = document.records.run.command.iter().map(|word| {
-        let word = printable(word);
-        if is_plain(&word) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
-    });
-    words.collect::<Vec<_>>().join(" ")
+    document.records.run.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell wants it.
+pub(crate) fn quoted(word: &str) -> String {
+    let word = printable(word);
+    let is_plain =
+        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c));
+    if is_plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 /// How to read the tables, a sentence each.

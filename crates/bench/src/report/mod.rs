@@ -29,6 +29,7 @@ mod verdict;
 mod warning;
 
 pub(crate) use document::usual_primary;
+pub(crate) use facts::quoted;
 pub(crate) use grid::{Grid, GridRow, Head, Kind};
 
 use std::path::{Path, PathBuf};

@@ -71,6 +71,7 @@ pub(crate) fn records(mut samples: Vec<Sample>) -> Records {
                 "These figures are synthetic: nothing was measured.".to_owned(),
                 "Emulated links end TCP; congestion control of the far side is not seen.".to_owned(),
             ],
+            options: None,
         },
         links: Vec::new(),
         samples,

@@ -20,6 +20,7 @@ use super::wirepress_process::LOGIN_MAX;
 use crate::advise::is_loopback;
 use crate::client::{Account, Client, ClientFault, Compression, Stop};
 use crate::cpu;
+use crate::record::Origin;
 use crate::server_url::ServerUrl;
 use crate::table::Table;
 
@@ -34,6 +35,18 @@ pub enum DatabaseWish {
     Embedded,
     /// The user's own; tables are made in the schema that its URL names.
     Url(ServerUrl),
+}
+
+impl DatabaseWish {
+    /// How a run's record names it.
+    pub(super) const fn origin(&self) -> Origin {
+        match self {
+            Self::MySql => Origin::Mysql,
+            Self::MariaDb => Origin::Mariadb,
+            Self::Embedded => Origin::Embedded,
+            Self::Url(_) => Origin::Server,
+        }
+    }
 }
 
 /// A database with tables.

@@ -1,6 +1,8 @@
 //! A run's first record: what is measured, with what, on what machine, and what a reader must know.
 //!
-//! Invariants: a run goes on only with the same build, processor, database and cells.
+//! Invariants: a run goes on only with the same build, processor, database, options and cells.
+//!
+//! Not here: which options that are (`resume`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -13,8 +15,8 @@ use super::network::Network;
 use super::pins::Pins;
 use super::{RunOptions, machine};
 use crate::job;
-use crate::plan::{Plan, Scale, Step};
-use crate::record::{FORMAT, Path, Run, Setting};
+use crate::plan::{Plan, Step};
+use crate::record::{FORMAT, Options, Path, Run, Setting};
 
 /// The record.
 pub(super) fn run(
@@ -22,14 +24,14 @@ pub(super) fn run(
     options: &RunOptions,
     networks: &BTreeMap<String, Network>,
     database: &Database,
-    (scale, seed, repetitions): (Scale, u64, u32),
+    repetitions: u32,
     steps: &[Step],
 ) -> anyhow::Result<Run> {
     Ok(Run {
         format: FORMAT,
         plan: plan.name().to_owned(),
-        scale: scale.name().to_owned(),
-        seed,
+        scale: options.scale.name().to_owned(),
+        seed: options.seed,
         repetitions,
         cells: u32::try_from(steps.len()).unwrap_or(u32::MAX),
         started_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
@@ -39,7 +41,21 @@ pub(super) fn run(
         programs: programs(steps),
         database: database.name(),
         notes: notes(options, networks, database),
+        options: Some(options_of(options, networks)),
     })
+}
+
+fn options_of(options: &RunOptions, networks: &BTreeMap<String, Network>) -> Options {
+    Options {
+        database: options.database.origin(),
+        tls: match options.database {
+            DatabaseWish::Url(_) => options.server_leg_tls.clone(),
+            DatabaseWish::MySql | DatabaseWish::MariaDb | DatabaseWish::Embedded => Vec::new(),
+        },
+        links: networks.keys().cloned().collect(),
+        workloads: options.workloads.clone(),
+        is_pinned: options.pins != Pins::Shared,
+    }
 }
 
 /// This program's own file.
@@ -60,18 +76,13 @@ pub(super) fn is_same(earlier: &Run, now: &Run) -> anyhow::Result<()> {
             "the run was begun with another {what} ({before}, now {after}); begin a new one"
         );
     }
-    let encryption = |run: &Run| run.notes.iter().any(|note| note == ENCRYPTED);
-    ensure!(
-        encryption(earlier) == encryption(now),
-        "the run was begun with another --ssl-mode; give the options that it was begun with: {}",
-        earlier.command.join(" ")
-    );
+    // `resume` has seen to it; a mixture would be seen nowhere.
+    ensure!(earlier.options == now.options, "the run was begun with other options; begin a new one");
     ensure!(
         earlier.cells == now.cells,
-        "the run has {} cells, with these options there would be {}; give the options that it was begun with: {}",
+        "the run has {} cells, now it would have {}: what it needs has come or gone since; begin a new one",
         earlier.cells,
-        now.cells,
-        earlier.command.join(" ")
+        now.cells
     );
     Ok(())
 }

@@ -23,6 +23,7 @@ mod pins;
 mod progress;
 mod proxy_process;
 mod relay_process;
+mod resume;
 mod rounds;
 mod stage;
 mod wirepress_process;
@@ -30,6 +31,7 @@ mod wirepress_process;
 pub use database::DatabaseWish;
 pub use options::RunOptions;
 pub use pins::Pins;
+pub use resume::ResumeOptions;
 
 pub(crate) use database::{Database, Existing, PrivateOptions};
 pub(crate) use interrupt::watch as watch_signals;
@@ -50,8 +52,8 @@ use lab::real::Kind;
 use self::certificates::Certificates;
 use crate::client::Stop;
 use crate::job::{self, Job};
-use crate::plan::{Plan, Scale, Step, World};
-use crate::record::{Cell, Path as Through, Record, Records, Resumed, Writer};
+use crate::plan::{Plan, Step, World};
+use crate::record::{Cell, End, Path as Through, Record, Records, Resumed, Writer};
 use crate::report;
 use crate::table::Table;
 
@@ -81,19 +83,17 @@ pub fn run(plan: &'static dyn Plan, options: &RunOptions) -> anyhow::Result<()> 
     }
 }
 
-/// Goes on with a run that was interrupted.
+/// Goes on with a run that was interrupted, or in which something failed, as it was begun.
 ///
 /// # Errors
-/// As [`run`]; and a folder that holds no run, one that is complete, or one of another build.
-pub fn resume(folder: &Path, options: &RunOptions) -> anyhow::Result<()> {
+/// As [`run`]; and a folder that holds no run, one that is complete, of another plan or build, or that was begun with
+/// other options.
+pub fn resume(plan: &'static dyn Plan, folder: &Path, options: &ResumeOptions) -> anyhow::Result<()> {
     let path = folder.join(SAMPLES);
     let records = Records::read(&path)?;
-    ensure!(records.end.is_none(), "the run in {} is complete", folder.display());
-    let Some(plan) = crate::plan::named(&records.run.plan) else {
-        bail!("{} is of the plan '{}', which this wirepress has not", path.display(), records.run.plan);
-    };
+    let options = options.of_run(plan, folder, &records)?;
     let writer = Writer::append(&path)?;
-    Sitting::new(plan, options, folder.to_owned(), writer, Some(&records))?.finish()
+    Sitting::new(plan, &options, folder.to_owned(), writer, Some(&records))?.finish()
 }
 
 /// What is measured.
@@ -160,6 +160,8 @@ struct Sitting<'a> {
     done: BTreeSet<(u32, Cell)>,
     /// Seconds that earlier sittings took.
     before_s: f64,
+    /// What they said in the end.
+    before: Option<End>,
     // Last, so that it outlives who has files in it.
     scratch: tempfile::TempDir,
 }
@@ -174,11 +176,6 @@ impl<'a> Sitting<'a> {
     ) -> anyhow::Result<Self> {
         let stop = Stop::new();
         interrupt::watch(stop.clone()).context("cannot watch for Ctrl-C")?;
-        let scale: Scale = match earlier {
-            Some(records) => records.run.scale.parse().map_err(anyhow::Error::msg)?,
-            None => options.scale,
-        };
-        let seed = earlier.map_or(options.seed, |records| records.run.seed);
         let networks = networks(plan, options)?;
         let scratch = tempfile::Builder::new().prefix("wirepress-bench-").tempdir()?;
         let certificates = Certificates::make(scratch.path())?;
@@ -190,24 +187,20 @@ impl<'a> Sitting<'a> {
         };
         let database = Database::start(&options.database, &private, &stop)?;
         let world = World {
-            scale,
+            scale: options.scale,
             workloads: options.workloads.clone(),
             links: networks.iter().map(|(name, network)| (name.clone(), network.link())).collect(),
             server_has_zstd: database.has_zstd(&stop)?,
             is_real: !database.is_embedded(),
             is_private: database.private().is_some(),
             is_private_mariadb: database.private().is_some_and(|server| server.kind() == Kind::MariaDb),
-            repetitions: match earlier {
-                Some(records) => records.run.repetitions,
-                None => options.repetitions.unwrap_or_else(|| plan.repetitions(scale)),
-            },
-            seed,
+            repetitions: options.repetitions.unwrap_or_else(|| plan.repetitions(options.scale)),
+            seed: options.seed,
         };
         let steps = steps(plan, options, &world, &database)?;
-        let described =
-            describe::run(plan, options, &networks, &database, (scale, seed, world.repetitions), &steps)?;
+        let described = describe::run(plan, options, &networks, &database, world.repetitions, &steps)?;
         match earlier {
-            None => writer.write(&Record::Run(described))?,
+            None => writer.write(&Record::Run(Box::new(described)))?,
             Some(records) => {
                 describe::is_same(&records.run, &described)?;
                 writer.write(&Record::Resumed(Resumed {
@@ -219,7 +212,8 @@ impl<'a> Sitting<'a> {
         let done = earlier.map_or_else(BTreeSet::new, |records| {
             records.samples.iter().map(|sample| (sample.repetition, sample.cell.clone())).collect()
         });
-        let before_s = earlier.and_then(|records| records.samples.last()).map_or(0.0, |sample| sample.at_s);
+        let before_s = earlier.map_or(0.0, Records::took_s);
+        let before = earlier.and_then(Records::last_end).cloned();
         Ok(Self {
             plan,
             options,
@@ -233,6 +227,7 @@ impl<'a> Sitting<'a> {
             steps,
             done,
             before_s,
+            before,
             scratch,
         })
     }
@@ -243,20 +238,17 @@ impl<'a> Sitting<'a> {
         let samples = records.samples.len();
         // What ended the run is told, and not that its reports have no room either.
         let reported = self.report(&records);
-        let (plan, folder) = (self.plan.name(), self.folder.display());
+        let (folder, goes_on) = (self.folder.display(), resume::goes_on(&records.run, &self.folder));
         let kept = if samples == 1 { "1 sample".to_owned() } else { format!("{samples} samples") };
         if self.stop.is_wished() {
             bail!(
-                "interrupted after {kept}, which are kept; everything that was started is stopped; \
-                 wirepress bench {plan} --resume {folder} goes on"
+                "interrupted after {kept}, which are kept; everything that was started is stopped; {goes_on}"
             );
         }
-        measured.with_context(|| {
-            format!("{kept} kept in {folder}; wirepress bench {plan} --resume {folder} goes on")
-        })?;
+        measured.with_context(|| format!("{kept} kept in {folder}; {goes_on}"))?;
         reported?;
         // A run in which nothing could be measured has failed, whatever it printed.
-        match records.failures.first().filter(|_| samples == 0) {
+        match records.failures_left().first().filter(|_| samples == 0) {
             Some(failure) => bail!("nothing could be measured; {}: {}", failure.cell, failure.reason),
             None => Ok(()),
         }

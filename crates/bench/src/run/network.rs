@@ -42,7 +42,7 @@ impl Network {
 
     /// The network of that [name](Self::name).
     pub(crate) fn named(name: &str) -> anyhow::Result<Self> {
-        match name.strip_prefix("kernel ") {
+        match name.strip_prefix(KERNEL) {
             Some(link) => Self::kernel(&KernelLink::parse(link)?),
             None => Ok(Self::User(Link::parse(name)?)),
         }
@@ -59,7 +59,7 @@ impl Network {
     pub(crate) fn name(&self) -> String {
         match self {
             Self::User(link) => link.to_string(),
-            Self::Kernel(running) => format!("kernel {}", running.link()),
+            Self::Kernel(running) => kernel_name(running.link()),
         }
     }
 
@@ -148,3 +148,11 @@ impl Crossing<'_> {
         }
     }
 }
+
+/// The name of a kernel link in [`crate::record::Cell::link`].
+pub(crate) fn kernel_name(link: &KernelLink) -> String {
+    format!("{KERNEL}{link}")
+}
+
+/// What names of kernel links begin with.
+pub(crate) const KERNEL: &str = "kernel ";

@@ -37,7 +37,7 @@ impl Sitting<'_> {
             self.world.seed
         ));
         let start = Instant::now();
-        let mut sum = Sum::default();
+        let mut sum = Sum::behind(self.before.as_ref());
         while !batch.steps.is_empty() {
             let added = self.open(&batch, &progress)?;
             self.measure_batch(&batch, &mut progress, start, &mut sum)?;
@@ -162,6 +162,19 @@ struct Sum {
 }
 
 impl Sum {
+    /// Goes on behind what earlier sittings said in their end.
+    fn behind(end: Option<&End>) -> Self {
+        let Some(end) = end else { return Self::default() };
+        let took = Duration::try_from_secs_f64(end.took_s).unwrap_or_default();
+        let busy = |cores| Duration::try_from_secs_f64(cores * end.took_s).unwrap_or_default();
+        Self {
+            harness: Duration::try_from_secs_f64(end.harness_cpu_s).unwrap_or_default(),
+            // What is not known of that time weighs nothing.
+            run_time: if end.busy_cores.is_some() { took } else { Duration::ZERO },
+            others: end.busy_cores.map(busy),
+        }
+    }
+
     fn add(&mut self, measured: &Measured) {
         self.harness += measured.harness_cpu;
         self.run_time += measured.run_time;
@@ -172,5 +185,23 @@ impl Sum {
 
     fn busy_cores(&self) -> Option<f64> {
         Some(self.others?.as_secs_f64() / self.run_time.as_secs_f64().max(1e-9))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_behind_another_one_counts_what_that_one_counted() {
+        let end = End { took_s: 30.0, busy_cores: Some(0.2), harness_cpu_s: 4.0 };
+        let mut sum = Sum::behind(Some(&end));
+        sum.harness += Duration::from_secs(1);
+        sum.run_time += Duration::from_secs(30);
+        *sum.others.get_or_insert_default() += Duration::from_secs(12);
+        assert_eq!(sum.harness, Duration::from_secs(5));
+        assert!((sum.busy_cores().unwrap() - 0.3).abs() < 1e-9);
+        let unknown = Sum::behind(Some(&End { busy_cores: None, ..end }));
+        assert_eq!((unknown.busy_cores(), unknown.harness), (None, Duration::from_secs(4)));
     }
 }

@@ -161,6 +161,20 @@ fn a_backup_crosses_a_link_through_every_compressor_and_one_that_is_missing_is_t
     );
     // Published rows that nobody measures here.
     assert!(told.contains("qpress, built in (published only)"), "{told}");
+
+    // As the report says: what was missing is there, and the run goes on.
+    let lz4 = "servers/bin/lz4";
+    std::os::unix::fs::symlink(install.path().join(lz4), cache.join(lz4)).unwrap();
+    let resume = ["sst", "--resume", "run"];
+    let told = succeeded(&bench(folder.path(), &resume).env("WIREPRESS_CACHE", &cache).output().unwrap());
+    assert_eq!(
+        (records(&run, "sample"), records(&run, "failure"), records(&run, "end")),
+        (8, 1, 2),
+        "{told}"
+    );
+    assert!(!told.contains("lz4 is missing") && !told.contains("measurement failed"), "{told}");
+    let again = bench(folder.path(), &resume).env("WIREPRESS_CACHE", &cache).output().unwrap();
+    assert!(text(&again.stderr).contains("is complete"), "{}", text(&again.stderr));
 }
 
 #[test]
@@ -192,15 +206,25 @@ fn an_interrupted_run_keeps_its_samples_and_goes_on() {
     let mut rest = String::new();
     stderr.read_to_string(&mut rest).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(1), "{rest}");
-    assert!(rest.contains("interrupted after") && rest.contains("--resume run"), "{rest}");
+    assert!(rest.contains("interrupted after"), "{rest}");
+    assert!(rest.contains("; wirepress bench rds-wide --resume run goes on"), "{rest}");
     let kept = records(&run, "sample");
     assert!((2..8).contains(&kept), "{kept}");
     assert!(run.join("report.html").is_file());
 
-    let other =
-        bench(folder.path(), &["rds-wide", "--resume", "run", "--with", "embedded"]).output().unwrap();
-    assert!(text(&other.stderr).contains("begun with another database"), "{}", text(&other.stderr));
-    let told = succeeded(&bench(folder.path(), &plan).args(["--resume", "run"]).output().unwrap());
+    for (args, part) in [
+        (vec!["rds-wide", "--with", "embedded"], "begun with --with mariadb, not with --with embedded"),
+        (vec!["rds-wide", "--link", "20mbit"], "begun with --link 50mbit, not with --link 20mbit"),
+        (vec!["rds-wide", "--link-kernel", "50mbit"], "not with --link-kernel 50mbit"),
+        (vec!["rds-wide", "--pin"], "begun with no --pin, not with --pin"),
+        (vec!["rds-scan"], "is of the plan rds-wide, not of rds-scan"),
+    ] {
+        let other = bench(folder.path(), &args).args(["--resume", "run"]).output().unwrap();
+        assert!(text(&other.stderr).contains(part), "{args:?}: {}", text(&other.stderr));
+    }
+    assert_eq!((records(&run, "sample"), records(&run, "resumed")), (kept, 0));
+    // The told command, as it stands.
+    let told = succeeded(&bench(folder.path(), &["rds-wide", "--resume", "run"]).output().unwrap());
     // MariaDB packs with zlib alone: two settings by itself, six through the proxy.
     assert_eq!(
         (records(&run, "sample"), records(&run, "resumed"), records(&run, "end")),
@@ -267,6 +291,9 @@ fn a_server_that_dies_ends_the_run_and_what_was_measured_is_kept() {
     child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(1), "{told}");
     assert!(told.contains("kept in run") && told.contains("Connection refused"), "{told}");
+    assert!(told.contains("wirepress bench rds-wide --resume run --server URL --ssl-mode"), "{told}");
+    let again = bench(folder.path(), &["rds-wide", "--resume", "run"]).output().unwrap();
+    assert!(text(&again.stderr).contains("needs its server again"), "{}", text(&again.stderr));
     // A MariaDB isn't asked for zstd. What was being measured just then may fail before the server is known to be gone.
     let samples = std::fs::read_to_string(run.join("samples.jsonl")).unwrap();
     assert!(records(&run, "sample") >= 1 && (1..=2).contains(&records(&run, "failure")), "{told}\n{samples}");

@@ -43,7 +43,7 @@ fn a_relay_that_is_missing_keeps_its_row() {
 fn no_password_stands_in_a_command_line() {
     let Some(server) = required(Kind::MySql) else { return };
     server.sql("create database if not exists measured_by_sysbench").unwrap();
-    let url = url(&server, "measured_by_sysbench");
+    let url = url(server, "measured_by_sysbench");
     let folder = tempfile::tempdir().unwrap();
     let args = ["peers", "--scale", "smoke", "--workload", "oltp_point_select, 8", "--server", &url];
     let mut running =

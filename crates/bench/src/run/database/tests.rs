@@ -71,7 +71,7 @@ fn filled(interference: Interference) -> (String, bool) {
     let database = Database {
         address: relay(server, interference).into(),
         account: embedded.account().clone(),
-        home: Home::Theirs,
+        home: Home::Theirs { version: String::new() },
         made: Mutex::default(),
     };
     let table = Table::generated(table::Kind::Sysbench, "sbtest1", 1, 1);
