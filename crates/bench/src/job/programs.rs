@@ -1,4 +1,5 @@
-//! Programs of others: those that were fetched, else the system's; their versions; and what sysbench must be told of the account.
+//! Programs of others: those that were fetched, else the system's; their versions; and what sysbench must be told of the
+//! account.
 //!
 //! Invariants: no password stands in a command line, which everybody on the machine can read.
 //!
@@ -30,6 +31,7 @@ pub(crate) fn program(name: &str) -> anyhow::Result<Command> {
             "{name} is wanted, and found neither among the fetched programs nor on PATH: {} fetches it, or install it",
             match name {
                 "indexer" | "php" => "scripts/fetch-servers --sphinx",
+                "mariadb-backup" => "scripts/fetch-servers --sst",
                 _ => "`make servers`",
             }
         ),

@@ -13,7 +13,7 @@ use std::time::Duration;
 use lab::kernel_link::KernelLink;
 use lab::link::Link;
 
-use crate::record::Cell;
+use crate::record::{Cell, KERNEL};
 use crate::results::Results;
 
 /// The cell over the link that is nearest to its own among those that were measured; itself, if there is none.
@@ -51,8 +51,6 @@ fn link_of(name: &str) -> Option<Link> {
     }
 }
 
-/// As [`crate::run::Network`] names the kernel's.
-const KERNEL: &str = "kernel ";
 const APART_MAX: Duration = Duration::from_millis(1);
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::Setting;
 /// One combination.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Cell {
-    /// The link as it was asked for: `unlimited`, `100mbit,1.4ms`; a kernel link begins with `kernel `.
+    /// The link as it was asked for: `unlimited`, `100mbit,1.4ms`; a kernel link begins with [`KERNEL`].
     pub link: String,
     /// What is done: `scan sbtest1`, `oltp_read_only`, `index`.
     pub workload: String,
@@ -103,3 +103,6 @@ impl fmt::Display for Path {
         })
     }
 }
+
+/// How the name of a kernel link begins.
+pub const KERNEL: &str = "kernel ";

@@ -70,7 +70,7 @@ impl LinkPromise {
 
     /// That of the link that cells call so.
     fn by_name(name: &str) -> Self {
-        let kernel = name.strip_prefix("kernel ").and_then(|link| KernelLink::parse(link).ok());
+        let kernel = name.strip_prefix(super::KERNEL).and_then(|link| KernelLink::parse(link).ok());
         kernel.map_or(Self::USER_SPACE, |link| Self::of_kernel(&link))
     }
 }

@@ -23,7 +23,7 @@ mod metric;
 mod options;
 mod setting;
 
-pub use cell::{Cell, Path};
+pub use cell::{Cell, KERNEL, Path};
 pub use compressor::Compressor;
 pub use file::{Records, RecordsFault, Writer};
 pub use link_check::{LinkCheck, LinkPromise};

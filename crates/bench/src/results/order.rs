@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use lab::link::Link;
 
-use crate::record::Cell;
+use crate::record::{Cell, KERNEL};
 
 /// Which of two cells comes first.
 #[must_use]
@@ -30,7 +30,7 @@ pub fn display_order(a: &Cell, b: &Cell) -> Ordering {
 
 /// Emulated links in user space, those of the kernel, others; each by rate and round trip.
 fn link_key(link: &str) -> (u8, Reverse<u64>, Duration) {
-    let (kind, text) = match link.strip_prefix("kernel ") {
+    let (kind, text) = match link.strip_prefix(KERNEL) {
         Some(rest) => (1, rest),
         None => (0, link),
     };

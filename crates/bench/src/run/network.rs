@@ -16,6 +16,7 @@ use lab::kernel_link::{KernelLink, PAYLOAD_SHARE, RunningKernelLink};
 use lab::link::{Address, Link, RunningLink, Traffic};
 
 use crate::calibrate::{self, Calibration};
+use crate::record::KERNEL;
 
 /// A network that cells name.
 pub(crate) enum Network {
@@ -153,6 +154,3 @@ impl Crossing<'_> {
 pub(crate) fn kernel_name(link: &KernelLink) -> String {
     format!("{KERNEL}{link}")
 }
-
-/// What names of kernel links begin with.
-pub(crate) const KERNEL: &str = "kernel ";

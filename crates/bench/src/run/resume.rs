@@ -16,7 +16,7 @@ use super::network;
 use super::options::RunOptions;
 use super::pins::Pins;
 use crate::plan::{Plan, Scale};
-use crate::record::{Options, Origin, Records, Run};
+use crate::record::{KERNEL, Options, Origin, Records, Run};
 use crate::report::quoted;
 
 /// What is given with `--resume`: what is left out is as the run was begun.
@@ -164,7 +164,7 @@ fn sorted(words: impl Iterator<Item = String>) -> String {
 }
 
 fn link_words(names: &[String]) -> String {
-    sorted(names.iter().map(|name| match name.strip_prefix(network::KERNEL) {
+    sorted(names.iter().map(|name| match name.strip_prefix(KERNEL) {
         Some(link) => format!("--link-kernel {link}"),
         None => format!("--link {name}"),
     }))
@@ -181,7 +181,7 @@ fn workload_words(workloads: &[String]) -> String {
 fn parsed(names: &[String]) -> anyhow::Result<(Vec<Link>, Vec<KernelLink>)> {
     let (mut user, mut kernel) = (Vec::new(), Vec::new());
     for name in names {
-        match name.strip_prefix(network::KERNEL) {
+        match name.strip_prefix(KERNEL) {
             Some(link) => kernel.push(KernelLink::parse(link)?),
             None => user.push(Link::parse(name)?),
         }

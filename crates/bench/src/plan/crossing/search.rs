@@ -13,7 +13,7 @@ use lab::kernel_link::KernelLink;
 use lab::link::Link;
 
 use crate::plan::never_slower::FIXED;
-use crate::record::{Cell, Metric, Path, Setting};
+use crate::record::{Cell, KERNEL, Metric, Path, Setting};
 use crate::results::Results;
 use crate::stats::median;
 
@@ -150,7 +150,6 @@ fn rate_of(link: &Link) -> f64 {
     link.rate_bytes_per_s.map_or(f64::INFINITY, |rate| rate as f64)
 }
 
-const KERNEL: &str = "kernel ";
 /// So near is a tie.
 const TIE: f64 = 0.03;
 /// Above what none needs the fastest link is no limit; a little more, because it is a mean.
