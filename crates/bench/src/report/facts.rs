@@ -113,8 +113,9 @@ pub(super) fn legend(document: &Document<'_>) -> Vec<String> {
 }
 
 /// How the best is found, behind the sentences that name it.
-pub(super) const BEST: &str = "Where there are four repetitions or more, the best is chosen on every other one and its figure \
-                               taken from the others, so that luck is not counted. What cannot be told from it shares its place.";
+pub(super) const BEST: &str = "Where there are four repetitions or more, the best is chosen on every other one and its \
+                               figures are taken from the others, so that luck is not counted. What cannot be told \
+                               from it shares its place.";
 
 /// Whose the published figures of a table are, and under which conditions they were measured: a sentence each.
 pub(super) fn published(document: &Document<'_>, table: &Table) -> Vec<String> {

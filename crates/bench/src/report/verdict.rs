@@ -1,13 +1,14 @@
 //! The sentence above a table: what won, by how much, and how surely.
 //!
-//! Invariants: the winner is chosen on every other repetition and scored on the others ([`Choice`]), so it is not told
-//! with its luck, where there are repetitions enough; whoever cannot be told from it shares its place.
+//! Invariants: the winner is chosen on every other repetition, and its figure and ratio are taken from the others
+//! ([`Choice`]), so it is not told with its luck, where there are repetitions enough; whoever cannot be told from it
+//! shares its place.
 
 use super::document::{Document, Row, State, Table};
 use super::number::{capital, counted, printable, short, value};
 use crate::record::{Better, Metric};
 use crate::results::{Results, direct, display_order};
-use crate::stats::{Choice, median};
+use crate::stats::{Choice, Estimate, median};
 
 /// A sentence, or one for each of without and with TLS; none where there is nothing to choose from.
 pub(super) fn verdict(document: &Document<'_>, table: &Table) -> Option<String> {
@@ -48,6 +49,8 @@ struct Winner<'a> {
     /// Its ratio's interval holds 1.
     level: Vec<&'a Row>,
     score: f64,
+    /// In terms of direct, uncompressed, over the repetitions of the score; none for that one itself.
+    to_direct: Option<Estimate>,
 }
 
 impl<'a> Winner<'a> {
@@ -65,21 +68,26 @@ impl<'a> Winner<'a> {
         }
         let values: Vec<&[f64]> =
             rows.iter().map(|row| document.results.values(&row.cell, primary)).collect();
-        let (index, score) = if values.iter().all(|values| values.len() >= HALVED_MIN) {
+        let is_halved = values.iter().all(|values| values.len() >= HALVED_MIN);
+        let (index, score) = if is_halved {
             let choice = Choice::of(&values, primary.better())?;
             (choice.index, choice.score.value)
         } else {
             of_all(&values, primary.better())?
         };
         let row = *rows.get(index)?;
+        let to_direct = match row.to_direct {
+            Some(_) if is_halved => document.results.scored_ratio(&row.cell, &direct(&row.cell), primary),
+            over_all => over_all,
+        };
         let others = rows.iter().filter(|other| other.cell != row.cell);
         let level =
             others.filter(|other| is_level(&document.results, other, row, primary)).copied().collect();
-        Some(Self { row, level, score })
+        Some(Self { row, level, score, to_direct })
     }
 
     fn sentence(&self, primary: Metric) -> String {
-        let against = match self.row.to_direct {
+        let against = match self.to_direct {
             Some(ratio) => format!(" ({}x direct uncompressed)", short(ratio.value)),
             None => String::new(),
         };
@@ -185,3 +193,28 @@ const HALVED_MIN: usize = 4;
 
 /// A longer list is no sentence any more.
 const TURNS_MAX: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Path, Setting};
+    use crate::results::fixture::{cell, records, sample};
+
+    fn verdict_of(times: &[f64]) -> String {
+        let [none, zlib] =
+            [Setting::None, Setting::Zlib].map(|setting| cell("10mbit", Path::Direct, setting));
+        let pairs = (0..).zip(times);
+        let samples = pairs.flat_map(|(n, time)| [sample(&none, n, 1.0), sample(&zlib, n, *time)]);
+        let records = records(samples.collect());
+        let document = Document::of(&records, None);
+        verdict(&document, document.tables.first().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn figure_and_ratio_are_of_the_same_repetitions_and_not_of_those_that_chose() {
+        let lucky = [0.5, 0.9, 0.5, 0.9, 0.5, 0.9];
+        assert_eq!(verdict_of(&lucky), "Least seconds: direct zlib, 0.90 (0.90x direct uncompressed).");
+        // Three are not split.
+        assert_eq!(verdict_of(&lucky[..3]), "Least seconds: direct zlib, 0.50 (0.50x direct uncompressed).");
+    }
+}

@@ -19,7 +19,7 @@ pub use order::display_order;
 use std::collections::BTreeMap;
 
 use crate::record::{Cell, Metric, Path, Records, Setting};
-use crate::stats::{Estimate, median, median_interval, paired_ratio, unpaired_ratio};
+use crate::stats::{Estimate, median, median_interval, paired_ratio, scoring, unpaired_ratio};
 
 /// The values of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -110,13 +110,15 @@ impl Results {
     #[must_use]
     pub fn ratio(&self, cell: &Cell, baseline: &Cell, metric: Metric) -> Option<Estimate> {
         let (of, to) = (self.series(cell, metric)?, self.series(baseline, metric)?);
-        let partners: BTreeMap<u32, f64> = to.by_repetition().collect();
-        let pairs: Vec<(f64, f64)> = of
-            .by_repetition()
-            .filter_map(|(repetition, value)| Some((value, *partners.get(&repetition)?)))
-            .collect();
-        // Failures may leave repetitions that never meet.
-        if pairs.is_empty() { unpaired_ratio(&of.values, &to.values) } else { paired_ratio(&pairs) }
+        ratio(of.by_repetition(), to)
+    }
+
+    /// [`Self::ratio`] over those repetitions alone on which the cell is scored when it was chosen as the best
+    /// ([`Choice`](crate::stats::Choice)).
+    #[must_use]
+    pub fn scored_ratio(&self, cell: &Cell, baseline: &Cell, metric: Metric) -> Option<Estimate> {
+        let (of, to) = (self.series(cell, metric)?, self.series(baseline, metric)?);
+        ratio(scoring(of.by_repetition()), to)
     }
 
     fn series(&self, cell: &Cell, metric: Metric) -> Option<&Series> {
@@ -128,6 +130,20 @@ impl Series {
     fn by_repetition(&self) -> impl Iterator<Item = (u32, f64)> {
         self.repetitions.iter().copied().zip(self.values.iter().copied())
     }
+}
+
+/// Of values by repetition to those of the same repetition.
+fn ratio(of: impl Iterator<Item = (u32, f64)>, to: &Series) -> Option<Estimate> {
+    let of: Vec<(u32, f64)> = of.collect();
+    let partners: BTreeMap<u32, f64> = to.by_repetition().collect();
+    let pairs: Vec<(f64, f64)> =
+        of.iter().filter_map(|(repetition, value)| Some((*value, *partners.get(repetition)?))).collect();
+    if !pairs.is_empty() {
+        return paired_ratio(&pairs);
+    }
+    // Failures may leave repetitions that never meet.
+    let values: Vec<f64> = of.into_iter().map(|(_, value)| value).collect();
+    unpaired_ratio(&values, &to.values)
 }
 
 /// What a cell's "x none" is taken of: the same, uncompressed.
@@ -204,6 +220,18 @@ mod tests {
         let slow = cell("10mbit", Path::Direct, Setting::None);
         let unpaired = results.ratio(&slow, &uncompressed(&zlib), Metric::TimeS).unwrap();
         assert_eq!((unpaired.value, unpaired.confidence), (4.0, 0.0));
+    }
+
+    #[test]
+    fn a_chosen_cells_ratio_is_of_the_repetitions_that_score_it() {
+        let results = results();
+        let zlib = cell("unlimited", Path::Wirepress, Setting::Zlib);
+        // Repetition 0 has chosen, 1 scores: 6/2.
+        let ratio = results.scored_ratio(&zlib, &uncompressed(&zlib), Metric::TimeS).unwrap();
+        assert_eq!((ratio.value, ratio.confidence), (3.0, 0.0));
+        // A single repetition can't be split.
+        let slow = cell("10mbit", Path::Direct, Setting::None);
+        assert_eq!(results.scored_ratio(&slow, &uncompressed(&zlib), Metric::TimeS), None);
     }
 
     #[test]

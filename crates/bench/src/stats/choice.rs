@@ -48,10 +48,15 @@ impl Choice {
     }
 }
 
+/// What a choice is scored on, of values in the order of repetitions.
+pub fn scoring<T>(values: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
+    values.skip(1).step_by(2)
+}
+
 /// Values for choosing, and for scoring.
 fn halves(values: &[f64]) -> (Vec<f64>, Vec<f64>) {
-    let half = |skip| values.iter().skip(skip).step_by(2).copied().collect();
-    (half(0), half(1))
+    let values = || values.iter().copied();
+    (values().step_by(2).collect(), scoring(values()).collect())
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ mod rank_test;
 mod ratio;
 
 pub use adjust::benjamini_hochberg;
-pub use choice::Choice;
+pub use choice::{Choice, scoring};
 pub use interval::median_interval;
 pub use mean::mean_interval;
 pub use quantile::{median, quantile};

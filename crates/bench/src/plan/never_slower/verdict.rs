@@ -12,7 +12,7 @@
 
 use crate::record::{Better, Cell, Metric, Setting};
 use crate::results::{Results, uncompressed};
-use crate::stats::{Choice, Estimate, median};
+use crate::stats::{Choice, Estimate, median, scoring};
 
 /// All cells.
 pub(super) struct Verdict {
@@ -113,8 +113,7 @@ fn judge(results: &Results, cell: &Cell) -> Option<Judged> {
     let values: Vec<&[f64]> =
         fixed.iter().map(|cell| results.values(cell, Metric::TransactionsPerS)).collect();
     // Ours is scored on the same half.
-    let ours: Vec<f64> =
-        results.values(cell, Metric::TransactionsPerS).iter().skip(1).step_by(2).copied().collect();
+    let ours: Vec<f64> = scoring(results.values(cell, Metric::TransactionsPerS).iter().copied()).collect();
     let regret = Choice::of(&values, Better::More)
         .zip(median(&ours))
         .and_then(|(best, ours)| Some((best.score.value / ours, *FIXED.get(best.index)?)));
