@@ -1,5 +1,7 @@
 //! `peers`: what a relay costs that compresses nothing: HAProxy, MySQL Router and wirepress beside a direct connection.
 //!
+//! Its summary lays wirepress beside each of the others, repetition by repetition.
+//!
 //! Published: TiProxy's and other projects' own reports compare relays, on machines and loads of their own; nothing of
 //! that is laid beside these figures.
 
@@ -8,6 +10,8 @@ use std::time::Duration;
 use super::{Plan, Scale, Step, World};
 use crate::job::{Connect, Job, ScanJob, Script, Sysbench};
 use crate::record::{Cell, Metric, Path, Setting};
+use crate::results::Results;
+use crate::stats::{CONFIDENCE, Estimate};
 use crate::table::{Kind, Table};
 
 /// Relays.
@@ -98,6 +102,44 @@ impl Plan for Peers {
         }
         Ok(steps)
     }
+
+    fn summary(&self, results: &Results) -> Vec<String> {
+        // In the order of tables, so that the cells that are compared stand together.
+        let mut ours: Vec<Cell> = results.cells().iter().map(|cell| relayed(cell, Path::Wirepress)).collect();
+        ours.dedup();
+        let told = ours.iter().map(|ours| line(results, ours));
+        (!ours.is_empty()).then(|| HOW.to_owned()).into_iter().chain(told).collect()
+    }
+}
+
+/// `scan sbtest1 over unlimited: HAProxy 0.98 (0.96 to 1.01), MySQL Router not measured, direct 1.07 (1.05 to 1.16).`
+fn line(results: &Results, ours: &Cell) -> String {
+    let threads = if ours.threads > 1 { format!(", {} threads", ours.threads) } else { String::new() };
+    let work = format!("{} over {}{threads}", ours.workload, ours.link);
+    if results.values(ours, Metric::TransactionsPerS).is_empty() {
+        return format!("{work}: wirepress not measured.");
+    }
+    let others = [Path::Haproxy, Path::Router, Path::Direct].map(|path| {
+        let ratio = results.ratio(ours, &relayed(ours, path), Metric::TransactionsPerS);
+        format!("{path} {}", ratio.map_or_else(|| "not measured".to_owned(), |ratio| told(&ratio)))
+    });
+    format!("{work}: {}.", others.join(", "))
+}
+
+/// The same work through another relay.
+fn relayed(cell: &Cell, path: Path) -> Cell {
+    cell.with(path, Setting::None, false)
+}
+
+/// `0.95 (0.93 to 0.97)`, and how sure that is where it is less than usual.
+fn told(ratio: &Estimate) -> String {
+    let Estimate { value, low, high, confidence } = *ratio;
+    if !ratio.has_interval() {
+        return format!("{value:.2} (a single repetition)");
+    }
+    let doubt =
+        if confidence < CONFIDENCE { format!(", {:.0} %", confidence * 100.0) } else { String::new() };
+    format!("{value:.2} ({low:.2} to {high:.2}{doubt})")
 }
 
 /// Those that can stand before this database.
@@ -105,4 +147,58 @@ fn paths(world: &World) -> Vec<Path> {
     // Router knows MySQL servers only. Who is missing keeps its row, which says so.
     let router = world.server_has_zstd.then_some(Path::Router);
     [Path::Direct, Path::Haproxy].into_iter().chain(router).chain([Path::Wirepress]).collect()
+}
+
+/// Before the lines.
+const HOW: &str = "wirepress's tx/s in terms of each of the others': medians of the ratios of the same repetition, with 95 % \
+                   intervals, or the whole range and how sure it is where there are fewer than six repetitions.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::fixture;
+
+    /// So many transactions a second by repetition.
+    fn told_of(relays: &[(Path, &[f64])]) -> Vec<String> {
+        let cell = |path| Cell {
+            link: "unlimited".to_owned(),
+            workload: "oltp_point_select".to_owned(),
+            threads: 8,
+            path,
+            tls: false,
+            setting: Setting::None,
+        };
+        let values = relays.iter().flat_map(|(path, values)| {
+            values.iter().map(|value| (cell(*path), Metric::TransactionsPerS, *value))
+        });
+        Peers.summary(&Results::of(&fixture::records_of(values)))
+    }
+
+    #[test]
+    fn wirepress_is_laid_beside_each_of_the_others_by_repetition_and_who_is_missing_is_told() {
+        // The machine is ten times as slow in the last repetition.
+        let told = told_of(&[
+            (Path::Direct, &[500.0, 500.0, 500.0, 500.0, 500.0, 50.0]),
+            (Path::Haproxy, &[100.0, 100.0, 100.0, 100.0, 100.0, 10.0]),
+            (Path::Wirepress, &[110.0, 120.0, 110.0, 120.0, 110.0, 13.0]),
+        ]);
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert_eq!(
+            told[1],
+            "oltp_point_select over unlimited, 8 threads: HAProxy 1.15 (1.10 to 1.30), MySQL Router not measured, direct \
+             0.23 (0.22 to 0.26)."
+        );
+        let told = told_of(&[(Path::Direct, &[200.0, 200.0]), (Path::Haproxy, &[100.0, 100.0])]);
+        assert_eq!(told[1], "oltp_point_select over unlimited, 8 threads: wirepress not measured.");
+        assert_eq!(told_of(&[]), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn few_repetitions_say_how_sure_they_are() {
+        let told =
+            told_of(&[(Path::Router, &[100.0, 100.0, 100.0]), (Path::Wirepress, &[110.0, 120.0, 130.0])]);
+        assert!(told[1].contains("MySQL Router 1.20 (1.10 to 1.30, 75 %), direct not measured"), "{told:?}");
+        let told = told_of(&[(Path::Router, &[100.0]), (Path::Wirepress, &[110.0])]);
+        assert!(told[1].contains("MySQL Router 1.10 (a single repetition)"), "{told:?}");
+    }
 }
