@@ -145,6 +145,9 @@ fn noise(results: &Results, primary: Metric) -> Option<Warning> {
 }
 
 fn saturated(records: &Records, results: &Results) -> Option<Warning> {
+    let is_pinned = records.run.options.as_ref().is_some_and(|options| options.is_pinned);
+    // In a pinned run the client's host has one.
+    let cores = if is_pinned { 1 } else { records.run.machine.cores };
     let busy = results.cells().iter().filter_map(|cell| {
         let median = |metric| results.median(cell, metric);
         // Cores that the client kept busy: of a scan's time, or by transactions.
@@ -152,7 +155,7 @@ fn saturated(records: &Records, results: &Results) -> Option<Warning> {
             (Some(cpu_s), _) => cpu_s / median(Metric::TimeS)?,
             (None, us_per_tx) => us_per_tx? / 1e6 * median(Metric::TransactionsPerS)?,
         };
-        let busy = busy / f64::from(cell.threads.min(records.run.machine.cores).max(1));
+        let busy = busy / f64::from(cell.threads.min(cores).max(1));
         (busy > CLIENT_MAX).then_some((cell, busy))
     });
     let busy: Vec<(&Cell, f64)> = busy.collect();
@@ -195,3 +198,33 @@ const CLIENT_MAX: f64 = 0.9;
 
 /// Less is the noise of any machine.
 const BUSY_CORES: f64 = 0.2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Options, Origin, Path, Setting};
+    use crate::results::fixture::{cell, records, sample};
+
+    #[test]
+    fn a_pinned_client_is_saturated_by_one_core_and_another_by_all_it_can_use() {
+        let cell = Cell { threads: 8, ..cell("unlimited", Path::Direct, Setting::None) };
+        let mut sample = sample(&cell, 0, 1.0);
+        sample.metrics.insert(Metric::ClientCpuS, 0.95);
+        let mut records = records(vec![sample]);
+        records.run.machine.cores = 2;
+        assert_eq!(saturated(&records, &Results::of(&records)), None);
+        records.run.options = Some(Options {
+            database: Origin::Mysql,
+            tls: Vec::new(),
+            links: Vec::new(),
+            workloads: Vec::new(),
+            is_pinned: true,
+        });
+        let text = saturated(&records, &Results::of(&records)).unwrap().text;
+        assert!(text.contains("more than 90 % of the time; 95 % in"), "{text}");
+        // Older files don't say whether they were pinned.
+        records.run.options = None;
+        records.samples[0].metrics.insert(Metric::ClientCpuS, 1.9);
+        assert!(saturated(&records, &Results::of(&records)).is_some());
+    }
+}
