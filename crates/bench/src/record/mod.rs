@@ -142,7 +142,7 @@ pub struct End {
     pub took_s: f64,
     /// Cores that others on the machine kept busy on average; none where that is not known.
     pub busy_cores: Option<f64>,
-    /// CPU seconds that the harness itself (links, its own client) cost.
+    /// CPU seconds of the harness's links while samples were taken. Its own client's are in the samples.
     pub harness_cpu_s: f64,
 }
 

@@ -72,7 +72,10 @@ pub(super) fn of_the_run(document: &Document<'_>) -> Vec<(&'static str, String)>
                 |busy| format!("kept {} cores busy on average", short(busy)),
             ),
         ));
-        facts.push(("harness", format!("{} of CPU time for links and clients", duration(end.harness_cpu_s))));
+        facts.push((
+            "links",
+            format!("took {} of CPU time while cells were measured", duration(end.harness_cpu_s)),
+        ));
     }
     facts
 }

@@ -25,7 +25,7 @@ pub(super) struct Measured {
     /// As in the file.
     pub(super) metrics: BTreeMap<Metric, f64>,
     /// CPU time of the links.
-    pub(super) harness_cpu: Duration,
+    pub(super) link_cpu: Duration,
     /// CPU time of everything that belongs to the sample.
     pub(super) own_cpu: Duration,
     /// CPU time of the machine meanwhile.
@@ -161,7 +161,7 @@ fn measured(job: &Job, between: &Reading, outcome: Outcome) -> Measured {
     let of_client = if job.program().is_some() { client_cpu } else { Duration::ZERO };
     Measured {
         metrics,
-        harness_cpu: between.link,
+        link_cpu: between.link,
         own_cpu: own_cpu + of_client,
         machine_cpu: between.machine,
         run_time,

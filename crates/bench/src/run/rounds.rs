@@ -53,7 +53,7 @@ impl Sitting<'_> {
         self.writer.write(&Record::End(End {
             took_s: self.before_s + start.elapsed().as_secs_f64(),
             busy_cores: sum.busy_cores(),
-            harness_cpu_s: sum.harness.as_secs_f64(),
+            harness_cpu_s: sum.links.as_secs_f64(),
         }))?;
         Ok(())
     }
@@ -156,7 +156,7 @@ fn len(batch: &Batch) -> u64 {
 /// What all samples together cost.
 #[derive(Default)]
 struct Sum {
-    harness: Duration,
+    links: Duration,
     run_time: Duration,
     others: Option<Duration>,
 }
@@ -168,7 +168,7 @@ impl Sum {
         let took = Duration::try_from_secs_f64(end.took_s).unwrap_or_default();
         let busy = |cores| Duration::try_from_secs_f64(cores * end.took_s).unwrap_or_default();
         Self {
-            harness: Duration::try_from_secs_f64(end.harness_cpu_s).unwrap_or_default(),
+            links: Duration::try_from_secs_f64(end.harness_cpu_s).unwrap_or_default(),
             // What is not known of that time weighs nothing.
             run_time: if end.busy_cores.is_some() { took } else { Duration::ZERO },
             others: end.busy_cores.map(busy),
@@ -176,7 +176,7 @@ impl Sum {
     }
 
     fn add(&mut self, measured: &Measured) {
-        self.harness += measured.harness_cpu;
+        self.links += measured.link_cpu;
         self.run_time += measured.run_time;
         if let Some(machine) = measured.machine_cpu {
             *self.others.get_or_insert_default() += machine.saturating_sub(measured.own_cpu);
@@ -196,12 +196,12 @@ mod tests {
     fn an_end_behind_another_one_counts_what_that_one_counted() {
         let end = End { took_s: 30.0, busy_cores: Some(0.2), harness_cpu_s: 4.0 };
         let mut sum = Sum::behind(Some(&end));
-        sum.harness += Duration::from_secs(1);
+        sum.links += Duration::from_secs(1);
         sum.run_time += Duration::from_secs(30);
         *sum.others.get_or_insert_default() += Duration::from_secs(12);
-        assert_eq!(sum.harness, Duration::from_secs(5));
+        assert_eq!(sum.links, Duration::from_secs(5));
         assert!((sum.busy_cores().unwrap() - 0.3).abs() < 1e-9);
         let unknown = Sum::behind(Some(&End { busy_cores: None, ..end }));
-        assert_eq!((unknown.busy_cores(), unknown.harness), (None, Duration::from_secs(4)));
+        assert_eq!((unknown.busy_cores(), unknown.links), (None, Duration::from_secs(4)));
     }
 }
