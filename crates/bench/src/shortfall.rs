@@ -9,7 +9,7 @@ use std::fmt;
 use crate::record::LinkCheck;
 use crate::report::number::{printable, short};
 
-/// What a link lacks.
+/// In what a link is not what was wished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shortfall {
     /// Which link, how much, and what was wished; the end of a sentence.
@@ -21,9 +21,9 @@ pub(crate) struct Shortfall {
 impl Shortfall {
     /// The rate's, or else the round trip's; none of a link that does what was wished.
     pub(crate) fn of(check: &LinkCheck) -> Option<Self> {
-        let text = rate(check).or_else(|| round_trip(check))?;
-        let text = format!("{} {text}", printable(&check.link));
-        Some(Self { text, remedy: remedy(&check.kind) })
+        let slow = || rate(check).or_else(|| late(check)).map(|text| (text, remedy(&check.kind)));
+        let (text, remedy) = slow().or_else(|| Some((early(check)?, EARLY)))?;
+        Some(Self { text: format!("{} {text}", printable(&check.link)), remedy })
     }
 }
 
@@ -44,18 +44,30 @@ fn rate(check: &LinkCheck) -> Option<String> {
     ))
 }
 
-fn round_trip(check: &LinkCheck) -> Option<String> {
-    let (wished_ms, achieved_ms) = (check.wished_round_trip_ms, check.achieved_round_trip_ms);
-    // Twice half the jitter is what both ways add on average.
-    let jitter_ms = check.promise().jitter_ms;
-    if achieved_ms <= (wished_ms + jitter_ms) * ROUND_TRIP_MAX + ROUND_TRIP_GRACE_MS {
-        return None;
-    }
-    let jitter = if jitter_ms > 0.0 { format!(" and {} of jitter", short(jitter_ms)) } else { String::new() };
-    Some(format!("took {} ms there and back instead of {}{jitter}", short(achieved_ms), short(wished_ms)))
+fn late(check: &LinkCheck) -> Option<String> {
+    let most_ms = expected_ms(check) * ROUND_TRIP_FACTOR + ROUND_TRIP_GRACE_MS;
+    (check.achieved_round_trip_ms > most_ms).then(|| round_trip(check))
 }
 
-/// By what carries the link's bytes.
+/// The grace is for what is added, and nothing takes that away.
+fn early(check: &LinkCheck) -> Option<String> {
+    let least_ms = expected_ms(check) / ROUND_TRIP_FACTOR;
+    (check.achieved_round_trip_ms < least_ms).then(|| round_trip(check))
+}
+
+/// Twice half the jitter is what both ways add on average.
+fn expected_ms(check: &LinkCheck) -> f64 {
+    check.wished_round_trip_ms + check.promise().jitter_ms
+}
+
+fn round_trip(check: &LinkCheck) -> String {
+    let (wished_ms, achieved_ms) = (check.wished_round_trip_ms, check.achieved_round_trip_ms);
+    let jitter_ms = check.promise().jitter_ms;
+    let jitter = if jitter_ms > 0.0 { format!(" and {} of jitter", short(jitter_ms)) } else { String::new() };
+    format!("took {} ms there and back instead of {}{jitter}", short(achieved_ms), short(wished_ms))
+}
+
+/// Of a link that is too slow, by what carries its bytes.
 fn remedy(kind: &str) -> &'static str {
     match kind {
         "user space" => {
@@ -71,11 +83,15 @@ fn remedy(kind: &str) -> &'static str {
     }
 }
 
+/// Of a link whose round trip is too short.
+const EARLY: &str = "A link takes off what its threads are usually woken late, and they were woken sooner: leave the machine alone \
+                     and measure again, or wish for a longer round trip.";
+
 /// Of what TCP can have: five percent are what links may differ by.
 const RATE_SHARE_MIN: f64 = 0.95;
 
-/// A timer that is late, not a link.
-const ROUND_TRIP_MAX: f64 = 1.2;
+/// A timer that is late, or taken for one, and not a link.
+const ROUND_TRIP_FACTOR: f64 = 1.2;
 
 /// What a loopback's ping-pong itself takes on a slow machine.
 const ROUND_TRIP_GRACE_MS: f64 = 0.3;
@@ -126,6 +142,19 @@ mod tests {
             "{late}"
         );
         assert!(Shortfall::of(&kernel("100mbit,1ms", 95.0, (1.0, 6.1))).is_some());
+    }
+
+    #[test]
+    fn a_round_trip_that_is_too_short_is_told_too_and_has_no_grace() {
+        let link = |round_trip_ms| Shortfall::of(&link_check("1gbit,500us", Some(1e3), 1e3, round_trip_ms));
+        let short = link((0.5, 0.35)).unwrap();
+        assert_eq!(short.text, "1gbit,500us took 0.35 ms there and back instead of 0.50");
+        assert!(short.remedy.contains("woken sooner"), "{short}");
+        assert_eq!([link((0.5, 0.42)), link((0.5, 0.89)), link((0.0, 0.01))], [None, None, None]);
+        assert!(link((0.5, 0.91)).unwrap().remedy.contains("needs a core of its own"));
+        // Jitter is waited for as well.
+        assert_eq!(Shortfall::of(&kernel("100mbit,1ms,jitter=5ms", 95.0, (1.0, 5.1))), None);
+        assert!(Shortfall::of(&kernel("100mbit,1ms,jitter=5ms", 95.0, (1.0, 4.9))).is_some());
     }
 
     #[test]
