@@ -66,6 +66,8 @@ pub struct Records {
     pub failures: Vec<Failure>,
     /// Later sittings.
     pub resumed: Vec<Resumed>,
+    /// How many calibrations were before each of them.
+    pub links_before: Vec<usize>,
     /// There when all was tried and the run did not go on since.
     pub end: Option<End>,
     /// The last one that the run went on behind.
@@ -107,6 +109,7 @@ impl Records {
             samples: Vec::new(),
             failures: Vec::new(),
             resumed: Vec::new(),
+            links_before: Vec::new(),
             end: None,
             earlier_end: None,
         };
@@ -118,6 +121,7 @@ impl Records {
                 Record::Failure(failure) => records.failures.push(failure),
                 Record::Resumed(resumed) => {
                     records.resumed.push(resumed);
+                    records.links_before.push(records.links.len());
                     records.earlier_end = records.end.take().or(records.earlier_end);
                 }
                 Record::End(end) => records.end = Some(end),
@@ -140,6 +144,12 @@ impl Records {
             left.get(&(&failure.cell, failure.repetition)).is_some_and(|last| std::ptr::eq(*last, *failure))
         };
         self.failures.iter().filter(is_left).collect()
+    }
+
+    /// In which sitting a calibration was made, by its place among [`Self::links`]. The first sitting is 1.
+    #[must_use]
+    pub fn sitting_of_link(&self, index: usize) -> usize {
+        1 + self.links_before.iter().filter(|before| **before <= index).count()
     }
 
     /// Whether there is nothing to go on with.
@@ -318,6 +328,19 @@ mod tests {
         // Interrupted behind an end: there may be more to do.
         lines.push(Record::Resumed(Resumed { started_unix_s: 2, wirepress: "0.1.0".to_owned() }));
         assert!(!read(&lines).is_complete());
+    }
+
+    #[test]
+    fn a_calibration_is_of_the_sitting_in_whose_lines_it_is() {
+        let link = |name| Record::Link(crate::results::fixture::link_check(name, None, 1.0, (0.0, 0.1)));
+        let resumed = || Record::Resumed(Resumed { started_unix_s: 1, wirepress: "0.1.0".to_owned() });
+        // The second sitting was interrupted before it calibrated.
+        let lines =
+            [Record::Run(Box::new(run())), link("a"), link("b"), resumed(), resumed(), link("a"), link("b")];
+        let text = lines.iter().map(|line| serde_json::to_string(line).unwrap() + "\n");
+        let records = Records::parse(&text.collect::<String>(), Path::new("x.jsonl")).unwrap();
+        let sittings = (0..4).map(|index| records.sitting_of_link(index));
+        assert_eq!(sittings.collect::<Vec<_>>(), [1, 1, 3, 3]);
     }
 
     #[test]

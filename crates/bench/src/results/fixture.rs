@@ -77,6 +77,7 @@ pub(crate) fn records(mut samples: Vec<Sample>) -> Records {
         samples,
         failures: Vec::new(),
         resumed: Vec::new(),
+        links_before: Vec::new(),
         earlier_end: None,
         end: Some(End { took_s: at_s, busy_cores: Some(0.04), harness_cpu_s: 12.5 }),
     }
