@@ -3,7 +3,6 @@
 //! Not here: any of them. The server's URL is read here and not by the argument parser, which would repeat it, password
 //! and all, in its error.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -127,10 +126,9 @@ fn without_password(word: &str) -> String {
 fn make_reports(args: &ReportArgs) -> anyhow::Result<()> {
     let records = Records::read(&args.folder.join(SAMPLES))?;
     let written = report::write(&records, &args.folder)?;
-    let mut out = std::io::stdout().lock();
-    write!(out, "{}", report::terminal(&records))?;
+    run::print(&report::terminal(&records))?;
     for path in written {
-        writeln!(out, "Written: {}", path.display())?;
+        run::print(&format!("Written: {}", path.display()))?;
     }
     Ok(())
 }
@@ -141,7 +139,7 @@ fn print_comparison(args: &CompareArgs) -> anyhow::Result<()> {
         Records::read(&path).with_context(|| format!("cannot compare {}", folder.display()))
     };
     let comparison = compare::compare(&read(&args.before)?, &read(&args.after)?);
-    write!(std::io::stdout().lock(), "{comparison}")?;
+    run::print(comparison.to_string().trim_end())?;
     Ok(())
 }
 

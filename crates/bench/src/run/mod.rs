@@ -31,6 +31,7 @@ mod wirepress_process;
 pub use database::DatabaseWish;
 pub use options::RunOptions;
 pub use pins::Pins;
+pub use progress::print;
 pub use resume::ResumeOptions;
 
 pub(crate) use database::{Database, Existing, PrivateOptions};

@@ -77,18 +77,26 @@ impl Progress {
         self.bar.inc(1);
     }
 
-    /// Prints to stdout without disturbing the bar.
+    /// [`print()`] without disturbing the bar.
     ///
     /// # Errors
-    /// A full disk, and the like; not that nobody reads any more (`| head`).
+    /// As there.
     pub(crate) fn print(&self, text: &str) -> io::Result<()> {
-        self.bar.suspend(|| print_to(&mut io::stdout().lock(), text))
+        self.bar.suspend(|| print(text))
     }
 
     fn left(&self) -> String {
         let left = self.bar.eta();
         if left.is_zero() { String::new() } else { format!(", about {} s left", left.as_secs()) }
     }
+}
+
+/// Prints to stdout, and a newline.
+///
+/// # Errors
+/// A full disk, and the like; not that nobody reads any more (`| head`).
+pub fn print(text: &str) -> io::Result<()> {
+    print_to(&mut io::stdout().lock(), text)
 }
 
 fn print_to(out: &mut impl Write, text: &str) -> io::Result<()> {

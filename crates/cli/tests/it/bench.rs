@@ -246,6 +246,13 @@ fn a_report_that_nobody_reads_is_written_all_the_same() {
     for name in ["report.html", "report.md", "results.csv", "samples.csv", "results.json"] {
         assert!(folder.path().join("run").join(name).is_file(), "{name}");
     }
+    // Made again, and compared.
+    for args in [&["report", "run"][..], &["compare", "run", "run"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = bench(folder.path(), args).stdout(writer).output().unwrap();
+        assert_eq!((output.status.code(), &*text(&output.stderr)), (Some(0), ""), "{args:?}");
+    }
 }
 
 #[test]
