@@ -115,15 +115,6 @@ impl<'a> Document<'a> {
             records,
         }
     }
-
-    /// `less is better`.
-    pub(super) fn better_in_words(&self) -> &'static str {
-        match self.primary.better() {
-            Better::Less => "less is better",
-            Better::More => "more is better",
-            Better::Neither => "neither way is better",
-        }
-    }
 }
 
 impl Table {
@@ -260,6 +251,15 @@ fn row(cell: &Cell, results: &Results, published: &[PublishedFigure], primary: M
         published: figures,
         cell: cell.clone(),
         values,
+    }
+}
+
+/// `less is better`.
+pub(super) const fn better_in_words(metric: Metric) -> &'static str {
+    match metric.better() {
+        Better::Less => "less is better",
+        Better::More => "more is better",
+        Better::Neither => "neither way is better",
     }
 }
 

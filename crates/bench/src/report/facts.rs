@@ -3,7 +3,9 @@
 //! Invariants: texts of the file are made printable here.
 
 use super::document::{Document, Table};
+use super::grid::{Grid, Kind};
 use super::number::{counted, date, duration, grouped, printable, short};
+use super::verdict::verdict;
 use crate::plan::{Agreement, Finding};
 
 /// Scale, date, machine, versions: what is worth a line.
@@ -93,32 +95,39 @@ pub(crate) fn quoted(word: &str) -> String {
     if is_plain { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
-/// How to read the tables, a sentence each.
-pub(super) fn legend(document: &Document<'_>) -> Vec<String> {
+/// How to read these grids, a sentence each: only of words that occur in them.
+pub(super) fn legend(document: &Document<'_>, grids: &[Grid]) -> Vec<String> {
     let heading = document.primary.heading();
-    let mut legend = vec![
-        format!(
-            "x none: {heading} in terms of the same path uncompressed; x direct: in terms of direct, uncompressed. Both \
-             are medians of the ratios of the same repetition, so that a machine that is slow for a while does not count."
-        ),
-        "± and intervals: order statistics that hold the true median in 95 % of all cases or more; with fewer than six \
-         repetitions the whole range, which is less sure."
-            .to_owned(),
-        "MB are 10^6 bytes, both ways; CPU seconds are those of one sample.".to_owned(),
+    let occurs = |word: &str| {
+        let is_in = |grid: &Grid| {
+            grid.caption.contains(word) || grid.heads.iter().any(|head| head.text.contains(word))
+        };
+        grids.iter().any(is_in)
+    };
+    let has_ratios = grids.iter().flat_map(|grid| &grid.heads).any(|head| head.kind == Kind::Ratio);
+    let intervals = match (occurs("±"), occurs("interval")) {
+        (false, false) => None,
+        (true, false) => Some("±"),
+        (false, true) => Some("Intervals"),
+        (true, true) => Some("± and intervals"),
+    };
+    let lines = [
+        occurs("x none").then(|| format!("x none: {heading} in terms of the same path uncompressed.")),
+        occurs("x direct").then(|| format!("x direct: {heading} in terms of direct, uncompressed.")),
+        has_ratios.then(|| RATIOS.to_owned()),
+        intervals.map(|word| format!("{word}: {INTERVALS}")),
+        occurs("MB").then(|| "MB are 10^6 bytes, both ways.".to_owned()),
+        occurs("B/tx").then(|| "B/tx are the bytes of one transaction, both ways.".to_owned()),
+        occurs("CPU s").then(|| "CPU seconds are those of one sample.".to_owned()),
+        occurs("published").then(|| PUBLISHED.to_owned()),
     ];
-    if document.tables.iter().any(|table| !table.published_metrics().is_empty()) {
-        legend.push(
-            "Published figures were measured on other machines: compare ratios and shapes, not seconds."
-                .to_owned(),
-        );
-    }
-    legend
+    lines.into_iter().flatten().collect()
 }
 
-/// How the best is found, behind the sentences that name it.
-pub(super) const BEST: &str = "Where there are four repetitions or more, the best is chosen on every other one and its \
-                               figures are taken from the others, so that luck is not counted. What cannot be told \
-                               from it shares its place.";
+/// How the best is found, where any table names it.
+pub(super) fn best(document: &Document<'_>) -> Option<String> {
+    document.tables.iter().any(|table| verdict(document, table).is_some()).then(|| BEST.to_owned())
+}
 
 /// Whose the published figures of a table are, and under which conditions they were measured: a sentence each.
 pub(super) fn published(document: &Document<'_>, table: &Table) -> Vec<String> {
@@ -151,5 +160,53 @@ pub(super) const fn agreement(agreement: Agreement) -> &'static str {
         Agreement::Differs => "differs",
         Agreement::Undecided => "undecided",
         Agreement::NotMeasured => "not measured",
+    }
+}
+
+/// How the best is found, behind the sentences that name it.
+pub(super) const BEST: &str = "Where there are four repetitions or more, the best is chosen on every other one and its \
+                               figures are taken from the others, so that luck is not counted. What cannot be told \
+                               from it shares its place.";
+
+const RATIOS: &str = "Ratios are medians of the ratios of the same repetition, so that a machine that is slow for a \
+                      while does not count.";
+const INTERVALS: &str = "order statistics that hold the true median in 95 % of all cases or more; with fewer than six \
+                         repetitions the whole range, which is less sure.";
+const PUBLISHED: &str =
+    "Published figures were measured on other machines: compare ratios and shapes, not seconds.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Path, Setting};
+    use crate::report::grid;
+    use crate::report::test_plans::{ScanPlan, TransactionPlan};
+    use crate::results::fixture::{cell, records, sample, scans, transactions};
+
+    fn explained(document: &Document<'_>) -> Vec<String> {
+        let grids: Vec<Grid> =
+            document.tables.iter().flat_map(|table| grid::shown(document, table)).collect();
+        let word = |line: String| line.split([' ', ':']).next().unwrap().to_owned();
+        legend(document, &grids).into_iter().chain(best(document)).map(word).collect()
+    }
+
+    #[test]
+    fn only_words_that_occur_are_explained() {
+        let (scans, transactions) = (scans(), transactions());
+        let scans = explained(&Document::of(&scans, Some(&ScanPlan)));
+        assert_eq!(scans, ["x", "x", "Ratios", "±", "MB", "CPU", "Published", "Where"]);
+        let matrices = explained(&Document::of(&transactions, Some(&TransactionPlan)));
+        assert_eq!(matrices, ["x", "x", "Ratios", "Intervals", "B/tx", "Published", "Where"]);
+        let zlib = cell("unlimited", Path::Wirepress, Setting::Zlib);
+        let alone = records(vec![sample(&zlib, 0, 1.0)]);
+        assert_eq!(explained(&Document::of(&alone, None)), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn the_cpu_time_of_the_links_is_called_that() {
+        let records = scans();
+        let facts = of_the_run(&Document::of(&records, None));
+        let links = facts.iter().find(|(name, _)| *name == "links").unwrap();
+        assert_eq!(links.1, "took 12.5 s of CPU time while cells were measured");
     }
 }

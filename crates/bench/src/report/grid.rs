@@ -1,10 +1,11 @@
 //! A table's numbers as text, in columns: what terminal, Markdown and HTML have in common.
 //!
 //! ```text
-//!  rows      a cell a row        seconds  ±  x none …  x direct …  published …  other metrics
-//!  matrix    threads a row       a series a column, its published figures beside it
-//!  ratios    threads a row       a series a column: x none, and its interval
+//!  rows       a cell a row       seconds  ±  x none …  x direct …  published …  other metrics
+//!  matrices   threads a row      a series a column: the primary metric; x none; x direct; latency; bytes
 //! ```
+//! A table with several numbers of threads is read by its matrices, and has its rows behind them, to be looked up.
+//!
 //! Invariants: every row has as many texts as there are heads; a column in which no row has anything is left out.
 
 mod links;
@@ -12,12 +13,11 @@ mod matrix;
 mod rows;
 
 pub(super) use links::links;
-pub(super) use matrix::{matrix, ratios};
-pub(super) use rows::{figures, rows};
+pub(super) use rows::figures;
 
-use super::document::{Document, State, Table};
+use super::document::{Document, State, Table, better_in_words};
 use super::number::printable;
-use crate::record::{Cell, Path, Setting};
+use crate::record::{Cell, Metric, Path, Setting};
 
 /// Text in rows and columns.
 #[derive(Clone, Debug, Default)]
@@ -59,6 +59,24 @@ pub(crate) struct GridRow {
     pub(crate) texts: Vec<String>,
 }
 
+/// What is read of a table.
+pub(super) fn shown(document: &Document<'_>, table: &Table) -> Vec<Grid> {
+    if table.is_matrix() { matrix::matrices(document, table) } else { vec![rows::rows(document, table)] }
+}
+
+/// What is looked up behind matrices: everything that is known of each cell.
+pub(super) fn behind(document: &Document<'_>, table: &Table) -> Option<Grid> {
+    table.is_matrix().then(|| {
+        let rows = rows::rows(document, table);
+        Grid { caption: format!("{ALL_COLUMNS}; {}", rows.caption), ..rows }
+    })
+}
+
+/// Both.
+pub(super) fn all(document: &Document<'_>, table: &Table) -> Vec<Grid> {
+    shown(document, table).into_iter().chain(behind(document, table)).collect()
+}
+
 /// What a table's row is called.
 pub(super) fn label(cell: &Cell, with_threads: bool) -> String {
     let label = printable(&cell.label());
@@ -75,7 +93,7 @@ pub(super) const fn mark(state: State) -> Option<&'static str> {
     }
 }
 
-fn caption(document: &Document<'_>, table: &Table) -> String {
+fn caption(table: &Table, metric: Metric) -> String {
     let runs = table.rows.iter().filter_map(|row| match row.state {
         State::Measured(runs) => Some(runs),
         _ => None,
@@ -91,7 +109,7 @@ fn caption(document: &Document<'_>, table: &Table) -> String {
         [] | [1] | [_, _, ..] => String::new(),
         [threads] => format!(", {threads} threads"),
     };
-    format!("{}{threads}, {of}; {}", document.primary.heading(), document.better_in_words())
+    format!("{}{threads}, {of}; {}", metric.heading(), better_in_words(metric))
 }
 
 fn is_uncompressed(cell: &Cell) -> bool {
@@ -101,3 +119,6 @@ fn is_uncompressed(cell: &Cell) -> bool {
 fn is_direct(cell: &Cell) -> bool {
     cell.path == Path::Direct && cell.setting == Setting::None
 }
+
+/// What is behind matrices.
+pub(super) const ALL_COLUMNS: &str = "All columns of every cell";

@@ -21,11 +21,12 @@ pub(super) fn markdown(document: &Document<'_>) -> String {
     for line in &document.summary {
         push_paragraph(&mut text, &escaped(line));
     }
-    for table in &document.tables {
-        push_table(&mut text, document, table);
+    let grids: Vec<Vec<Grid>> = document.tables.iter().map(|table| grid::all(document, table)).collect();
+    for (table, grids) in document.tables.iter().zip(&grids) {
+        push_table(&mut text, document, table, grids);
     }
     text.push_str("## How to read it\n\n");
-    for line in facts::legend(document).into_iter().chain([facts::BEST.to_owned()]) {
+    for line in facts::legend(document, &grids.concat()).into_iter().chain(facts::best(document)) {
         // A String takes everything.
         writeln!(text, "- {}", escaped(&line)).ok();
     }
@@ -58,7 +59,7 @@ fn push_paragraph(text: &mut String, paragraph: &str) {
     text.push_str("\n\n");
 }
 
-fn push_table(text: &mut String, document: &Document<'_>, of: &Table) {
+fn push_table(text: &mut String, document: &Document<'_>, of: &Table, grids: &[Grid]) {
     write!(text, "## {}\n\n", escaped(&of.heading())).ok();
     if let Some(verdict) = verdict(document, of) {
         push_paragraph(text, &escaped(&verdict));
@@ -66,14 +67,9 @@ fn push_table(text: &mut String, document: &Document<'_>, of: &Table) {
     for line in facts::published(document, of) {
         push_paragraph(text, &escaped(&line));
     }
-    let grids = if of.is_matrix() {
-        std::iter::once(grid::matrix(document, of)).chain(grid::ratios(document, of)).collect()
-    } else {
-        vec![grid::rows(document, of)]
-    };
     for grid in grids {
         push_paragraph(text, &format!("{}:", escaped(&grid.caption)));
-        push_paragraph(text, table(&grid).trim_end());
+        push_paragraph(text, table(grid).trim_end());
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use super::document::{Document, Table};
 use super::facts;
-use super::grid;
+use super::grid::{self, Grid};
 use super::number::printable;
 use super::text_table::{text_table, wrapped};
 use super::verdict::verdict;
@@ -23,11 +23,12 @@ pub(super) fn terminal(document: &Document<'_>) -> String {
     for line in &document.summary {
         text.push_str(&wrapped(&printable(line), "", "  "));
     }
-    for table in &document.tables {
-        push_table(&mut text, document, table);
+    let shown: Vec<Vec<Grid>> = document.tables.iter().map(|table| grid::shown(document, table)).collect();
+    for (table, grids) in document.tables.iter().zip(&shown) {
+        push_table(&mut text, document, table, grids);
     }
     text.push('\n');
-    for line in facts::legend(document).into_iter().chain([facts::BEST.to_owned()]) {
+    for line in facts::legend(document, &shown.concat()).into_iter().chain(facts::best(document)) {
         text.push_str(&wrapped(&line, "", "  "));
     }
     push_findings(&mut text, &document.findings);
@@ -40,12 +41,7 @@ pub(super) fn terminal(document: &Document<'_>) -> String {
     text
 }
 
-fn push_table(text: &mut String, document: &Document<'_>, table: &Table) {
-    let grids = if table.is_matrix() {
-        std::iter::once(grid::matrix(document, table)).chain(grid::ratios(document, table)).collect()
-    } else {
-        vec![grid::rows(document, table)]
-    };
+fn push_table(text: &mut String, document: &Document<'_>, table: &Table, grids: &[Grid]) {
     text.push('\n');
     text.push_str(&wrapped(&printable(&table.heading()), "", ""));
     if let Some(verdict) = verdict(document, table) {
@@ -56,7 +52,7 @@ fn push_table(text: &mut String, document: &Document<'_>, table: &Table) {
     }
     for grid in grids {
         text.push_str(&wrapped(&format!("[{}]", grid.caption), "", " "));
-        text.push_str(&text_table(&grid));
+        text.push_str(&text_table(grid));
     }
 }
 

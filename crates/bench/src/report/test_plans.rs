@@ -127,6 +127,7 @@ impl Plan for TransactionPlan {
             Metric::LatencyP95Ms,
             Metric::LatencyP99Ms,
             Metric::MeanMbPerS,
+            Metric::WireBytesPerTx,
         ]
     }
     fn links(&self) -> &'static [&'static str] {

@@ -275,6 +275,26 @@ fn several_numbers_of_threads_make_a_matrix() {
 }
 
 #[test]
+fn what_is_behind_a_matrix_is_in_markdown_and_in_html_and_on_paper() {
+    let records = transactions();
+    let document = Document::of(&records, Some(&TransactionPlan));
+    let caption = "All columns of every cell; tx/s, median of 5 repetitions; more is better";
+    let markdown = markdown::markdown(&document);
+    let rows = markdown.split(&format!("{caption}:\n\n")).nth(1).unwrap();
+    let head = "|  | tx/s | ± | x none | interval | x direct | interval | p50 ms | p95 ms | p99 ms | mean MB/s | wire B/tx |";
+    assert!(rows.starts_with(head), "{rows}");
+    for row in &document.tables[0].rows {
+        let line = format!("\n| {} | ", grid::label(&row.cell, true));
+        assert!(rows.contains(&line), "{line}");
+    }
+    let html = html::html(&document);
+    let behind = html.split("<details class=\"printed\">").nth(1).unwrap();
+    assert!(behind.split("</details>").next().unwrap().contains(caption));
+    assert!(html.contains("details.printed::details-content { content-visibility: visible; }"));
+    assert!(!terminal::terminal(&document).contains(caption));
+}
+
+#[test]
 fn a_plan_that_is_not_known_still_gets_its_tables() {
     let text = terminal_with(&transactions(), None);
     assert!(text.starts_with("synthetic\n"), "{text}");

@@ -215,6 +215,7 @@ fn transaction(cell: &Cell, repetition: u32, link_mb_per_s: f64, noise: &mut Noi
             (Metric::LatencyP95Ms, mean_ms * 1.3 * noise.factor(0.03)),
             (Metric::LatencyP99Ms, mean_ms * 1.9 * noise.factor(0.08)),
             (Metric::MeanMbPerS, rate * bytes / 1e6),
+            (Metric::WireBytesPerTx, bytes),
             (Metric::Count, (rate * 30.0).round()),
         ],
     )

@@ -9,7 +9,7 @@ use crate::report::number::{DASH, interval, or_dash, percent, short, spread, val
 use crate::stats::Estimate;
 
 /// A cell a row, with everything that is known of it.
-pub(in crate::report) fn rows(document: &Document<'_>, table: &Table) -> Grid {
+pub(super) fn rows(document: &Document<'_>, table: &Table) -> Grid {
     let columns: Vec<Column> = columns(document, table)
         .into_iter()
         .filter(|column| table.rows.iter().any(|row| !matches!((column.text)(row).as_str(), "" | DASH)))
@@ -20,7 +20,7 @@ pub(in crate::report) fn rows(document: &Document<'_>, table: &Table) -> Grid {
         texts: columns.iter().map(|column| (column.text)(row)).collect(),
     };
     Grid {
-        caption: caption(document, table),
+        caption: caption(table, document.primary),
         corner: String::new(),
         rows: table.rows.iter().map(row).collect(),
         heads: columns.into_iter().map(|column| column.head).collect(),

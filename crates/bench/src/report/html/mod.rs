@@ -6,7 +6,7 @@
 //!  at a glance       a sentence per table
 //!  findings          published and measured
 //!  heat maps         where there are several links and settings: one per workload
-//!  a section per link and workload: sentence, chart, table, figures behind the chart
+//!  a section per link and workload: sentence, chart, tables, and behind them all columns and the chart's figures
 //!  links, the run, failures, all samples
 //! ```
 //! It is read offline, on a phone, on paper, by ear, in a year: no script, no font, no address outside.
@@ -27,9 +27,9 @@ use std::fmt::Write;
 use escape::Text;
 use table::table;
 
-use super::document::{Document, Row, Table};
+use super::document::{Document, Row, Table, better_in_words};
 use super::facts;
-use super::grid;
+use super::grid::{self, Grid};
 use super::number::capital;
 use super::verdict::verdict;
 use crate::plan::{Agreement, Finding};
@@ -169,17 +169,13 @@ fn push_table(html: &mut String, document: &Document<'_>, of: &Table, index: usi
         writeln!(html, "<p class=\"note\">{}</p>", Text(&line)).ok();
     }
     let id = format!("c{index}");
-    let (chart, grids) = if of.is_matrix() {
-        let grids = std::iter::once(grid::matrix(document, of)).chain(grid::ratios(document, of)).collect();
-        (line_chart::line_chart(document, of, &id), grids)
+    let chart = if of.is_matrix() {
+        line_chart::line_chart(document, of, &id)
     } else {
-        (
-            bar_chart::bar_chart(document, of, &id).map(|svg| scrolled(&svg, &heading)),
-            vec![grid::rows(document, of)],
-        )
+        bar_chart::bar_chart(document, of, &id).map(|svg| scrolled(&svg, &heading))
     };
     if let Some(chart) = chart {
-        let caption = Text(document.better_in_words());
+        let caption = Text(better_in_words(document.primary));
         let primary = capital(document.primary.heading());
         let marks = if of.is_matrix() {
             ". Both axes logarithmic; dashed is direct, hollow is published; strokes are intervals"
@@ -193,20 +189,20 @@ fn push_table(html: &mut String, document: &Document<'_>, of: &Table, index: usi
         .ok();
     }
     html.push_str("</div>\n");
-    for grid in &grids {
+    for grid in grid::shown(document, of) {
         // A matrix has a row for every number of threads.
         let starts = if of.is_matrix() { Vec::new() } else { starts(of) };
-        html.push_str(&table(grid, &starts));
+        html.push_str(&table(&grid, &starts));
     }
     push_behind(html, document, of);
     html.push_str("</section>\n");
 }
 
-/// Every cell with its exact figures.
+/// Every cell with all its columns, where they are not shown, and with its exact figures.
 fn push_behind(html: &mut String, document: &Document<'_>, of: &Table) {
-    if of.is_matrix() {
-        html.push_str("<details>\n<summary>All columns of every cell</summary>\n");
-        html.push_str(&table(&grid::rows(document, of), &starts(of)));
+    if let Some(behind) = grid::behind(document, of) {
+        writeln!(html, "<details class=\"printed\">\n<summary>{}</summary>", grid::ALL_COLUMNS).ok();
+        html.push_str(&table(&behind, &starts(of)));
         html.push_str("</details>\n");
     }
     if !of.is_measured() {
@@ -257,7 +253,8 @@ fn push_run(html: &mut String, document: &Document<'_>) {
         push_list(html, document.records.run.notes.iter().map(String::as_str));
     }
     html.push_str("<h3>How to read the tables</h3>\n");
-    let legend = facts::legend(document);
+    let grids: Vec<Grid> = document.tables.iter().flat_map(|table| grid::all(document, table)).collect();
+    let legend = facts::legend(document, &grids);
     push_list(html, legend.iter().map(|line| line.as_str()));
     let failures = document.records.failures_left();
     if !failures.is_empty() {
