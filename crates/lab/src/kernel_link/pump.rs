@@ -26,7 +26,8 @@ use super::packet::{Packet, VNET_HEADER_LEN};
 use super::schedule::{Fate, Schedule};
 use super::tun::Tun;
 use crate::link::in_flight::InFlight;
-use crate::link::pump::{finest_timer, is_retry};
+use crate::link::pump::is_retry;
+use crate::link::system::finest_timer;
 use crate::link::traffic::{Counter, Direction};
 use crate::link::wake::Wake;
 

@@ -18,7 +18,6 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::thread::Pid;
 
 use super::pump::{Counts, Pump};
 use super::schedule::Schedule;
@@ -26,7 +25,8 @@ use super::tbf::{self, Sampler};
 use super::tun::Tun;
 use super::{KernelLink, KernelLinkFault, Kind, MTU_BYTES};
 use crate::link::Traffic;
-use crate::link::running::{lock, thread_cpu};
+use crate::link::running::lock;
+use crate::link::system::Thread;
 use crate::link::traffic::{Counter, Direction};
 use crate::namespace::{Namespace, THEIR_DEVICE, ip, run};
 
@@ -49,7 +49,7 @@ pub struct RunningKernelLink {
 struct RunningThread {
     thread: JoinHandle<()>,
     /// Set by the thread as its first act.
-    id: Arc<Mutex<Option<Pid>>>,
+    id: Arc<Mutex<Option<Thread>>>,
 }
 
 /// Packets that a link of [`Kind::Tun`] has seen, both ways together. A large packet counts once.
@@ -163,7 +163,7 @@ impl RunningKernelLink {
         let id = Arc::new(Mutex::new(None));
         let (own_id, broken) = (Arc::clone(&id), Arc::clone(&self.broken));
         let thread = Builder::new().name(name.to_owned()).spawn(move || {
-            *lock(&own_id) = Some(rustix::thread::gettid());
+            *lock(&own_id) = Some(Thread::this());
             if let Err(error) = work() {
                 lock(&broken).get_or_insert_with(|| error.to_string());
             }
@@ -250,7 +250,7 @@ impl RunningKernelLink {
     /// in it, which the kernel does when a packet is handed to it; what the kernel does for a veth pair is nobody's.
     #[must_use]
     pub fn cpu(&self) -> Duration {
-        self.threads.iter().filter_map(|thread| thread_cpu((*lock(&thread.id))?)).sum()
+        self.threads.iter().filter_map(|thread| (*lock(&thread.id))?.cpu()).sum()
     }
 
     /// TCP's congestion control on both sides, whatever the machine's own is.

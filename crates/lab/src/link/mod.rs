@@ -8,7 +8,8 @@
 //! ```
 //! One effect, one file: [`rate`] gives each chunk the time at which the link has sent it, [`delay`] adds
 //! half the round trip, [`in_flight`] bounds what is under way, [`traffic`] counts. [`pump`] moves the bytes.
-//! A link without rate and delay has nothing to wait for: [`splice`] moves its bytes inside the kernel.
+//! A link without rate and delay has nothing to wait for: on Linux its bytes stay inside the kernel ([`linux`]), elsewhere
+//! they are copied (`posix`, never tried there).
 //!
 //! A link's time is its **round trip**, half each way. The rate is that of the bytes TCP carries, each way by
 //! itself (full duplex); headers of packets below TCP are not counted. All connections of a link share it,
@@ -29,14 +30,22 @@ mod address;
 mod delay;
 mod fault;
 pub(crate) mod in_flight;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(any(test, not(target_os = "linux")))]
+mod posix;
 pub(crate) mod pump;
 pub(crate) mod rate;
 pub(crate) mod running;
 mod socket;
-mod splice;
 pub(crate) mod text;
 pub(crate) mod traffic;
 pub(crate) mod wake;
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux as system;
+#[cfg(not(target_os = "linux"))]
+pub(crate) use posix as system;
 
 pub use address::Address;
 pub use fault::{LinkFault, LinkTextCause};

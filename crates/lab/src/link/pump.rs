@@ -11,7 +11,6 @@
 //! Not here: the effects themselves (`rate`, `delay`, `in_flight`).
 
 use std::io;
-use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,6 +20,7 @@ use super::delay::Delay;
 use super::in_flight::InFlight;
 use super::rate::Rate;
 use super::socket::Socket;
+use super::system::finest_timer;
 use super::traffic::{Counter, Direction};
 use super::wake::Wake;
 use super::{Link, QUEUE, bytes_in};
@@ -196,12 +196,6 @@ impl Pump<'_> {
 
 pub(crate) fn is_retry(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
-}
-
-/// Asks the kernel to wake this thread when its time has come, and not up to 50 µs later (the default).
-pub(crate) fn finest_timer() {
-    // Refused only by a sandbox; the link is then late by the default slack.
-    rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).ok();
 }
 
 /// A chunk is half a millisecond of the link: due times are that fine, and 2,000 wake-ups a second are cheap.

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  thread "link listen"      accepts, connects to the server, starts two threads per connection
-//!  thread "link to server"   pump or splice
-//!  thread "link to client"   pump or splice
+//!  thread "link to server"   pump, or without rate and delay `move_all`
+//!  thread "link to client"   pump, or without rate and delay `move_all`
 //! ```
 //!
 //! Invariants: dropping it closes every connection, and returns when all threads have ended.
@@ -17,11 +17,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rustix::thread::Pid;
+use rustix::time::{ClockId, clock_gettime};
 
 use super::pump::{self, Effects};
 use super::socket::{SHAPED_RECEIVE_BYTES, Socket};
-use super::splice;
+use super::system::{self, Thread};
 use super::traffic::{Counter, Direction, Traffic};
 use super::{Address, Link, LinkFault};
 
@@ -52,7 +52,7 @@ struct RunningPump {
     thread: JoinHandle<()>,
     from: Arc<Socket>,
     /// Set by the thread as its first act.
-    id: Arc<Mutex<Option<Pid>>>,
+    id: Arc<Mutex<Option<Thread>>>,
 }
 
 impl RunningLink {
@@ -99,7 +99,7 @@ impl RunningLink {
     #[must_use]
     pub fn cpu(&self) -> Duration {
         let pumps = lock(&self.shared.pumps);
-        let running = pumps.iter().filter_map(|pump| thread_cpu((*lock(&pump.id))?)).sum::<Duration>();
+        let running = pumps.iter().filter_map(|pump| (*lock(&pump.id))?.cpu()).sum::<Duration>();
         running + *lock(&self.shared.ended_cpu)
     }
 }
@@ -155,9 +155,9 @@ impl Shared {
         let effects = Arc::clone(effects);
         let (shared, own_from, own_id) = (Arc::clone(self), Arc::clone(&from), Arc::clone(&id));
         let work = move || {
-            *lock(&own_id) = Some(rustix::thread::gettid());
+            *lock(&own_id) = Some(Thread::this());
             let moved = if shared.link.is_unlimited() {
-                splice::run(&own_from, &to, direction, &shared.counter)
+                system::move_all(&own_from, &to, direction, &shared.counter)
             } else {
                 pump::run(&own_from, &to, direction, &effects, &shared.counter)
             };
@@ -165,8 +165,10 @@ impl Shared {
                 own_from.close();
                 to.close();
             }
+            // From here on it counts among those that have ended.
             let mut id = lock(&own_id);
-            *lock(&shared.ended_cpu) += id.take().and_then(thread_cpu).unwrap_or_default();
+            *id = None;
+            *lock(&shared.ended_cpu) += own_cpu();
         };
         // The pumps keep no deep stacks; thousands of connections fit.
         let thread = Builder::new().name(name.to_owned()).stack_size(128 * 1024).spawn(work)?;
@@ -179,13 +181,9 @@ impl Shared {
     }
 }
 
-/// CPU time of a thread of this process, from the scheduler's own accounting; `None` once it has ended or
-/// where the kernel keeps none.
-pub(crate) fn thread_cpu(id: Pid) -> Option<Duration> {
-    let path = format!("/proc/self/task/{}/schedstat", id.as_raw_pid());
-    let text = std::fs::read_to_string(path).ok()?;
-    let nanos = text.split_ascii_whitespace().next()?.parse().ok()?;
-    Some(Duration::from_nanos(nanos))
+/// CPU time of this thread.
+fn own_cpu() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
