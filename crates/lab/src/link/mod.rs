@@ -31,9 +31,9 @@ mod delay;
 mod fault;
 pub(crate) mod in_flight;
 #[cfg(target_os = "linux")]
-mod linux;
+pub(crate) mod linux;
 #[cfg(any(test, not(target_os = "linux")))]
-mod posix;
+pub(crate) mod posix;
 pub(crate) mod pump;
 pub(crate) mod rate;
 pub(crate) mod running;
