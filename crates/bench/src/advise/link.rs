@@ -7,7 +7,8 @@
 //!               7/8 n / (time of n - time of n/8)              without round trip, start and what a query costs
 //! ```
 //! Invariants: uncompressed; nothing is read from tables; bounded in time. A rate at which this process was at work most
-//! of the time, or which a network seldom has, or that of this machine to itself, is told as "at least".
+//! of the time, or which a network seldom has, or that of this machine to itself, is told as "at least". Times count only
+//! of replies that came whole, and only where more bytes took longer; without enough of them the rate is not known.
 //!
 //! Not here: links that are assumed (`lab::link::Link`), emulated ones (`calibrate`).
 
@@ -29,13 +30,18 @@ use crate::stats::median;
 pub(crate) struct KnownLink {
     /// What it does.
     pub(crate) shape: LinkShape,
-    /// It may be faster: the ends were what took the time.
+    /// It may be faster: the ends were what took the time. At least 0 is a rate of which nothing is known.
     pub(crate) is_at_least: bool,
     /// It was not measured.
     pub(crate) is_assumed: bool,
 }
 
 impl KnownLink {
+    /// Whether anything is known of its rate.
+    pub(crate) fn has_rate(&self) -> bool {
+        self.shape.rate_bytes_per_s > 0.0
+    }
+
     /// What it took of a measurement over it: where the ends were the limit, its rate took nothing.
     pub(crate) fn as_cost(&self) -> LinkShape {
         let rate = if self.is_at_least { f64::INFINITY } else { self.shape.rate_bytes_per_s };
@@ -51,18 +57,19 @@ impl KnownLink {
     }
 }
 
-/// Measures the link to a server.
+/// Measures the link to a server; whether it [has a rate](KnownLink::has_rate) is for the caller to see.
 ///
 /// # Errors
 /// The server cannot be reached, or a query fails.
 pub(crate) fn measure(source: &Source<'_>) -> anyhow::Result<KnownLink> {
     let mut client = source.connect(Compression::NONE).context("cannot log in")?;
     let round_trip_s = round_trip(source.address, &mut client)?;
-    let (rate_bytes_per_s, busy) = rate(&mut client)?;
+    let (rate, busy) = rate(&mut client)?;
     client.quit();
+    let is_beyond = rate.is_none_or(|rate| rate > ENDS_BYTES_PER_S);
     Ok(KnownLink {
-        shape: LinkShape { rate_bytes_per_s, round_trip_s },
-        is_at_least: is_loopback(source.address) || busy > BUSY || rate_bytes_per_s > ENDS_BYTES_PER_S,
+        shape: LinkShape { rate_bytes_per_s: rate.unwrap_or_default(), round_trip_s },
+        is_at_least: is_loopback(source.address) || busy > BUSY || is_beyond,
         is_assumed: false,
     })
 }
@@ -105,27 +112,39 @@ pub(crate) fn connect_time_s(address: &Address) -> anyhow::Result<f64> {
     Ok(median(&times_s).unwrap_or_default())
 }
 
-/// Bytes per second, and the part of that time in which this thread was at work.
-fn rate(client: &mut Client) -> anyhow::Result<(f64, f64)> {
-    let mut time_of = |bytes: u32| -> anyhow::Result<f64> {
+/// Bytes per second, if they can be known, and the part of that time in which this thread was at work.
+fn rate(client: &mut Client) -> anyhow::Result<(Option<f64>, f64)> {
+    let mut time_of = |bytes: u32| -> anyhow::Result<Option<f64>> {
         let start = Instant::now();
-        client
+        let scan = client
             .query(&format!("select repeat('x', {bytes})"))
             .context("a query for the link's rate failed")?;
-        Ok(start.elapsed().as_secs_f64())
+        let time_s = start.elapsed().as_secs_f64();
+        // Beyond the server's max_allowed_packet `repeat` gives NULL.
+        Ok((scan.plain_bytes >= u64::from(bytes)).then_some(time_s))
     };
     let mut bytes = BYTES_MIN;
-    while bytes < BYTES_MAX && time_of(bytes)? < LONG_ENOUGH_S {
-        bytes *= 2;
+    let Some(mut time_s) = time_of(bytes)? else { return Ok((None, 0.0)) };
+    while bytes < BYTES_MAX && time_s < LONG_ENOUGH_S {
+        let Some(longer_s) = time_of(bytes * 2)? else { break };
+        (bytes, time_s) = (bytes * 2, longer_s);
     }
     let (begin, cpu_before) = (Instant::now(), cpu::this_thread());
-    let mut rates = Vec::new();
-    while rates.len() < RATES_MAX && (rates.len() < RATES_MIN || begin.elapsed() < RATE_TIME) {
-        let gain_s = time_of(bytes)? - time_of(bytes / 8)?;
-        rates.push(f64::from(bytes - bytes / 8) / gain_s.max(1e-9));
+    let mut gains_s = Vec::new();
+    while gains_s.len() < RATES_MAX && (begin.elapsed() < RATE_TIME || rate_of(bytes, &gains_s).is_none()) {
+        let (Some(long_s), Some(short_s)) = (time_of(bytes)?, time_of(bytes / 8)?) else { break };
+        gains_s.push(long_s - short_s);
     }
     let busy = (cpu::this_thread() - cpu_before).as_secs_f64() / begin.elapsed().as_secs_f64();
-    Ok((median(&rates).unwrap_or(f64::INFINITY), busy))
+    Ok((rate_of(bytes, &gains_s), busy))
+}
+
+/// Bytes per second, from how much longer replies of `bytes` took than those of an eighth, s each. What took no longer is
+/// left out: something else has decided there. None if fewer than [`RATES_MIN`] remain.
+fn rate_of(bytes: u32, gains_s: &[f64]) -> Option<f64> {
+    let gains_s: Vec<f64> = gains_s.iter().copied().filter(|gain_s| *gain_s > 0.0).collect();
+    let gain_s = median(&gains_s).filter(|_| gains_s.len() >= RATES_MIN)?;
+    Some(f64::from(bytes - bytes / 8) / gain_s)
 }
 
 /// Whether there is no network in between.
@@ -144,7 +163,7 @@ const RATE_TIME: Duration = Duration::from_secs(2);
 /// Far longer than a round trip between continents needs to open TCP's window.
 const LONG_ENOUGH_S: f64 = 0.4;
 const BYTES_MIN: u32 = 64 << 10;
-/// Below every server's default of max_allowed_packet, beyond which `repeat` gives NULL.
+/// Servers whose max_allowed_packet is smaller, as MySQL 5.7's is, send less.
 const BYTES_MAX: u32 = 8 << 20;
 const ROUND_TRIPS: usize = 30;
 const CONNECTS: usize = 9;
@@ -157,4 +176,27 @@ const ENDS_BYTES_PER_S: f64 = 500e6;
 /// In Mbit/s.
 pub(crate) fn mbit_per_s(bytes_per_s: f64) -> f64 {
     bytes_per_s * 8.0 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_that_of_the_middle_gain() {
+        // 7/8 of 8 MB in 70 ms.
+        let rate = rate_of(8_000_000, &[0.07, 0.06, 0.5, 0.07, 0.08]).unwrap();
+        assert!((rate / 100e6 - 1.0).abs() < 1e-9, "{rate}");
+    }
+
+    #[test]
+    fn what_took_no_longer_is_never_a_rate() {
+        let mut gains_s = vec![0.07; RATES_MIN];
+        gains_s.extend([-0.01, 0.0, -1e-12]);
+        let rate = rate_of(8_000_000, &gains_s).unwrap();
+        assert!((rate / 100e6 - 1.0).abs() < 1e-9, "{rate}");
+        assert_eq!(rate_of(8_000_000, &gains_s[1..]), None);
+        assert_eq!(rate_of(8_000_000, &[-0.001; RATES_MAX]), None);
+        assert_eq!(rate_of(8_000_000, &[]), None);
+    }
 }

@@ -14,7 +14,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use lab::link::Address;
 
 use super::candidate::{COMPRESSIONS, Candidate, CodecRates, Packer, codec_rates};
@@ -97,6 +97,10 @@ pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyho
     let (is_mariadb, encryption) = greeted(&source)?;
     progress.part("measuring the link");
     let measured_link = link::measure(&source)?;
+    ensure!(
+        measured_link.has_rate() || options.assume_link.is_some(),
+        "the rate of the link to the server could not be measured; name the link with --assume-link"
+    );
     progress.part("running the statements once, for samples");
     let (exchanges, samples) = traffic::sample(&source, &statements, options.seed)?;
     let proxied_address = proxy.as_ref().ok().map(ProxyProcess::address);
@@ -141,7 +145,7 @@ pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyho
         sampled_bytes: samples.bytes(),
         took: start.elapsed(),
         notes,
-        measured_link: Some(measured_link),
+        measured_link: Some(measured_link).filter(KnownLink::has_rate),
         exchanges,
     })
 }
@@ -323,6 +327,12 @@ fn notes(link: &KnownLink, measured: &KnownLink, timed: &Trial, is_beside: bool)
              seen only through that.",
             link::mbit_per_s(measured.shape.rate_bytes_per_s)
         ));
+    }
+    if !measured.has_rate() {
+        notes.push(
+            "The rate of the link to this server could not be measured: what it took is part of the times."
+                .to_owned(),
+        );
     }
     if is_beside {
         notes.push(

@@ -1,5 +1,6 @@
 //! Advice about a real server: a verdict, what is refused, and what is left behind.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -23,15 +24,15 @@ fn fill(server: &RealServer) {
 }
 
 fn options(server: &RealServer, folder: &Path, statements: &str) -> Options {
-    with_password(server, folder, statements, PASSWORD)
+    options_at(server.address(), folder, statements, PASSWORD)
 }
 
-fn with_password(server: &RealServer, folder: &Path, statements: &str, password: &str) -> Options {
+fn options_at(address: SocketAddr, folder: &Path, statements: &str, password: &str) -> Options {
     let query_file = folder.join("queries.sql");
     std::fs::write(&query_file, statements).unwrap();
     Options {
         workload: Workload::Trial(TrialOptions {
-            server: format!("mysql://{USER}:{password}@{}/advise", server.address()).parse().unwrap(),
+            server: format!("mysql://{USER}:{password}@{address}/advise").parse().unwrap(),
             ssl_options: vec![SslOption { name: "ssl-mode", value: "disabled".to_owned() }],
             statements: StatementSource::QueryFile(query_file),
             allow_writes: false,
@@ -48,6 +49,13 @@ fn with_password(server: &RealServer, folder: &Path, statements: &str, password:
 
 fn refusal(options: &Options) -> String {
     format!("{:#}", advise::run(options, &mut Vec::new()).unwrap_err())
+}
+
+/// The advice, on one line.
+fn advice(options: &Options) -> String {
+    let mut told = Vec::new();
+    advise::run(options, &mut told).unwrap();
+    String::from_utf8(told).unwrap().replace('\n', " ")
 }
 
 #[test]
@@ -122,6 +130,33 @@ fn too_little_a_bad_statement_and_a_bad_login_are_told_as_such() {
     assert!(told.contains("no verdict") && told.contains("bytes, at least 65536 are wanted"), "{told}");
     let told = refusal(&options(server, folder.path(), "select 1;\n\nselect nope"));
     assert!(told.contains("line 3 of the query file failed: select nope: ERROR 1054"), "{told}");
-    let told = refusal(&with_password(server, folder.path(), "select 1", "hush"));
+    let told = refusal(&options_at(server.address(), folder.path(), "select 1", "hush"));
     assert!(told.contains("cannot log in: ERROR 1045") && !told.contains("hush"), "{told}");
+}
+
+#[test]
+fn a_server_of_small_packets_has_a_link_of_a_rate_that_can_be() {
+    let small = lab::real::Options::new().argument("--max-allowed-packet=1M");
+    let Some(server) = required_with(Kind::MySql, &small) else { return };
+    fill(&server);
+    let folder = tempfile::tempdir().unwrap();
+    let link = Link::parse("50mbit,2ms").unwrap().open(server.address().into()).unwrap();
+    let over_link =
+        options_at(link.address(), folder.path(), "select * from t limit 2000; select 1;", PASSWORD);
+    let unnamed = Options { assume_link: None, ..over_link.clone() };
+    let told = advice(&unnamed);
+    let json = std::fs::read_to_string(folder.path().join("out/advice.json")).unwrap();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let rate = json["link"]["mbit_per_s"].as_f64().unwrap();
+    assert!((40.0..60.0).contains(&rate), "{rate}: {told}");
+    let told = advice(&over_link);
+    assert!(told.contains("assumed; to this server it is at least"), "{told}");
+
+    // So small that no reply comes whole: then the link has to be named.
+    server.sql("set global max_allowed_packet = 16384").unwrap();
+    let told = refusal(&unnamed);
+    assert!(told.contains("could not be measured; name the link with --assume-link"), "{told}");
+    let told = advice(&over_link);
+    assert!(told.contains("round trip 5.00 ms, assumed."), "{told}");
+    assert!(told.contains("The rate of the link to this server could not be measured"), "{told}");
 }
