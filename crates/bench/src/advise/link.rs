@@ -155,6 +155,15 @@ pub(crate) fn is_loopback(address: &Address) -> bool {
     }
 }
 
+/// What a reader must know where the link is that of this machine to itself, and no other is named.
+pub(crate) fn own_machine_note(server: &Address, assumed: Option<&Link>) -> Option<String> {
+    (is_loopback(server) && assumed.is_none()).then(|| {
+        "The server is on this machine, and the link that of this machine to itself: let this run beside the app, or name the \
+         app's link with --assume-link."
+            .to_owned()
+    })
+}
+
 /// How many values of a rate a median wants.
 const RATES_MIN: usize = 5;
 const RATES_MAX: usize = 25;
@@ -198,5 +207,14 @@ mod tests {
         assert_eq!(rate_of(8_000_000, &gains_s[1..]), None);
         assert_eq!(rate_of(8_000_000, &[-0.001; RATES_MAX]), None);
         assert_eq!(rate_of(8_000_000, &[]), None);
+    }
+
+    #[test]
+    fn the_note_about_ones_own_machine_is_for_who_names_no_link() {
+        let address = |text: &str| Address::Tcp(text.to_owned());
+        assert!(own_machine_note(&address("127.0.0.1:3306"), None).is_some());
+        assert!(own_machine_note(&Address::Unix("/run/mysqld.sock".into()), None).is_some());
+        assert_eq!(own_machine_note(&address("127.0.0.1:3306"), Some(&Link::UNLIMITED)), None);
+        assert_eq!(own_machine_note(&address("db:3306"), None), None);
     }
 }

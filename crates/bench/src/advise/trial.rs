@@ -124,6 +124,7 @@ pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyho
         bail!("no verdict, there is too little to judge from: {}", wants.join("; "));
     }
     let mut notes = notes(&link, &measured_link, &timed, is_beside);
+    notes.extend(link::own_machine_note(source.address, options.assume_link.as_ref()));
     notes.extend(encryption_note(&source, encryption));
     if let Err(fault) = &proxy {
         notes.push(format!(

@@ -149,8 +149,12 @@ fn a_server_of_small_packets_has_a_link_of_a_rate_that_can_be() {
     let json: Value = serde_json::from_str(&json).unwrap();
     let rate = json["link"]["mbit_per_s"].as_f64().unwrap();
     assert!((40.0..60.0).contains(&rate), "{rate}: {told}");
+    // Its address is one of this machine, which is said.
+    assert_eq!(json["link"]["is_at_least"], true);
+    let note = "the link that of this machine to itself";
+    assert!(told.contains(note), "{told}");
     let told = advice(&over_link);
-    assert!(told.contains("assumed; to this server it is at least"), "{told}");
+    assert!(!told.contains(note) && told.contains("assumed; to this server it is at least"), "{told}");
 
     // So small that no reply comes whole: then the link has to be named.
     server.sql("set global max_allowed_packet = 16384").unwrap();

@@ -80,8 +80,9 @@ impl Advice<'_> {
         let workload = self.workload();
         match self.choice {
             Choice::Use(_) if self.is_rate_in_doubt() => format!(
-                "Use {setting}, packed by {who}, between server and app, if the link is no faster than was seen, {}: then \
+                "Use {setting}, packed by {who}, between server and app, if the link is no faster than was {}, {}: then \
                  {workload} takes {change}. {where_it_flips} A link that you know is named with --assume-link.",
+                if self.is_rate_only_seen() { "seen" } else { "measured" },
                 rate_text(self.findings.link.shape.rate_bytes_per_s),
             ),
             Choice::Use(_) => format!(
@@ -102,13 +103,15 @@ impl Advice<'_> {
         }
     }
 
-    /// Traffic that is only seen shows a rate that the link has at least; a faster one may be beyond the border.
+    /// Whether the link may be faster than is known, and that beyond the border.
     fn is_rate_in_doubt(&self) -> bool {
         let link = &self.findings.link;
-        matches!(self.findings.per, Per::Exchange { .. })
-            && link.is_at_least
-            && !link.is_assumed
-            && matches!(self.subject.border, Border::Below(_))
+        link.is_at_least && !link.is_assumed && matches!(self.subject.border, Border::Below(_))
+    }
+
+    /// Whether nobody has asked the link for its rate.
+    fn is_rate_only_seen(&self) -> bool {
+        matches!(self.findings.per, Per::Exchange { .. }) && self.findings.link.is_at_least
     }
 
     /// Where the subject stops paying.
@@ -174,7 +177,7 @@ impl Advice<'_> {
             let measured = self.findings.measured_link.as_ref();
             let measured = measured.map(|link| format!("; to this server it is {}", link_text(link)));
             format!("{of}, assumed{}", measured.unwrap_or_default())
-        } else if matches!(self.findings.per, Per::Exchange { .. }) && self.findings.link.is_at_least {
+        } else if self.is_rate_only_seen() {
             format!("{of}, as seen")
         } else {
             format!("{of}, measured")
