@@ -164,6 +164,8 @@ pub(crate) fn own_machine_note(server: &Address, assumed: Option<&Link>) -> Opti
     })
 }
 
+/// How long [`measure`] takes over most links.
+pub(crate) const MEASURE_TIME: Duration = Duration::from_secs(3);
 /// How many values of a rate a median wants.
 const RATES_MIN: usize = 5;
 const RATES_MAX: usize = 25;

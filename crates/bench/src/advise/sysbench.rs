@@ -140,7 +140,8 @@ const READ_ONLY: [&str; 4] =
     ["oltp_read_only", "oltp_point_select", "select_random_points", "select_random_ranges"];
 /// What we say, or what would say it otherwise.
 const OURS: [&str; 5] = ["threads", "time", "events", "config-file", "rand-seed"];
-const TIME: Duration = Duration::from_secs(2);
+/// How long it runs.
+pub(super) const TIME: Duration = Duration::from_secs(2);
 /// A sysbench that hangs.
 const TIME_MAX: Duration = Duration::from_secs(60);
 /// More only take longer.

@@ -108,7 +108,8 @@ pub(crate) fn sample(
     Ok((exchanges, samples))
 }
 
-/// Runs the statements under each compression in turn, until the time is up, but [`ROUNDS_MIN`] times at least.
+/// Runs the statements under each compression in turn, until the time is up, but [`ROUNDS_MIN`] times at least; `told` of
+/// the time that is left, before each pass.
 ///
 /// Shape: one entry per compression, none where the server does not offer it, or where [`ROUNDS_MIN`] passes would take
 /// all of them beyond [`TIME_MAX`].
@@ -119,6 +120,7 @@ pub(crate) fn time(
     sources: &[(&Source<'_>, Compression)],
     statements: &[Statement],
     time: Duration,
+    mut told: impl FnMut(Duration),
 ) -> anyhow::Result<Vec<Option<Timed>>> {
     let mut runners = Vec::with_capacity(sources.len());
     for (source, compression) in sources {
@@ -134,6 +136,7 @@ pub(crate) fn time(
     while rounds < ROUNDS_MIN || (start.elapsed() < time && rounds < ROUNDS_MAX) {
         // Each round begins with another one: what a pass finds in caches is not always from the same neighbour.
         for index in 0..runners.len() {
+            told(left(time, start.elapsed(), rounds * runners.len() + index, runners.len()));
             let place = (index + rounds) % runners.len();
             let Some(runner) = runners.get_mut(place) else { continue };
             if let Some(one) = runner
@@ -152,6 +155,20 @@ pub(crate) fn time(
             times.timed()
         })
         .collect())
+}
+
+/// How long passes in turn, so many a round, take yet when `elapsed` was spent on `passes`: what is left of the time, but
+/// as many rounds as there are at least, and no more than there are at most.
+fn left(time: Duration, elapsed: Duration, passes: usize, a_round: usize) -> Duration {
+    let rest = time.saturating_sub(elapsed);
+    if passes == 0 {
+        return rest;
+    }
+    let until = |rounds: usize| {
+        let to_come = (rounds * a_round).saturating_sub(passes);
+        elapsed.mul_f64(f64_of(to_come as u64) / f64_of(passes as u64))
+    };
+    rest.clamp(until(ROUNDS_MIN), until(ROUNDS_MAX)).min(time.max(TIME_MAX).saturating_sub(elapsed))
 }
 
 /// A connection under one compression, and its times.
@@ -257,3 +274,24 @@ const TIME_MAX: Duration = Duration::from_secs(90);
 pub(crate) const ROUNDS_MIN: usize = 3;
 /// More tell nothing new.
 const ROUNDS_MAX: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_is_that_of_the_time_box_or_of_the_rounds() {
+        let left_s = |elapsed_ms: u64, passes: usize| {
+            left(Duration::from_secs(30), Duration::from_millis(elapsed_ms), passes, 10).as_secs_f64()
+        };
+        let is_near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-6, "{value}");
+        is_near(left_s(0, 0), 30.0);
+        is_near(left_s(10_000, 50), 20.0);
+        // Three rounds of 20 s don't fit into 30 s, and what does not fit into the longest time is left out.
+        is_near(left_s(20_000, 10), 40.0);
+        is_near(left_s(50_000, 10), 40.0);
+        is_near(left_s(95_000, 25), 0.0);
+        // So short that all rounds there are end before.
+        is_near(left_s(1_000, 1_000), 1.0);
+    }
+}

@@ -84,8 +84,7 @@ pub enum StatementSource {
 /// # Errors
 /// Statements that may write, a server that cannot be used, too little to judge from.
 pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyhow::Result<Findings> {
-    let start = Instant::now();
-    let progress = Progress::new("advise", 0);
+    let mut parts = Parts::begin(trial.time);
     let source = Source {
         address: &trial.server.address,
         account: &trial.server.account,
@@ -93,20 +92,20 @@ pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyho
         stop,
     };
     let proxy = start_proxy(trial, stop);
-    let statements = read(trial, &source, &proxy, options.seed, &progress)?;
+    let statements = read(trial, &source, &proxy, options.seed, &parts)?;
     let (is_mariadb, encryption) = greeted(&source)?;
-    progress.part("measuring the link");
+    parts.next("measuring the link", link::MEASURE_TIME + trial.time);
     let measured_link = link::measure(&source)?;
     ensure!(
         measured_link.has_rate() || options.assume_link.is_some(),
         "the rate of the link to the server could not be measured; name the link with --assume-link"
     );
-    progress.part("running the statements once, for samples");
+    parts.next("running the statements once, for samples", trial.time);
     let (exchanges, samples) = traffic::sample(&source, &statements, options.seed)?;
     let proxied_address = proxy.as_ref().ok().map(ProxyProcess::address);
-    progress.part("running them under each candidate in turn");
-    let timed = time(&source, proxied_address.as_ref(), &statements, trial.time)?;
-    progress.part("packing the samples");
+    parts.next(TIMING, trial.time);
+    let timed = time(&source, proxied_address.as_ref(), &statements, trial.time, |left| parts.timing(left))?;
+    parts.next("packing the samples", Duration::ZERO);
     let rates: Vec<CodecRates> = COMPRESSIONS
         .into_iter()
         .map(|compression| codec_rates(compression, samples.frames()))
@@ -144,11 +143,41 @@ pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyho
         none_way,
         link,
         sampled_bytes: samples.bytes(),
-        took: start.elapsed(),
+        took: parts.start.elapsed(),
         notes,
         measured_link: Some(measured_link).filter(KnownLink::has_rate),
         exchanges,
     })
+}
+
+/// What is being done, and how long all of it takes yet.
+struct Parts {
+    progress: Progress,
+    start: Instant,
+}
+
+impl Parts {
+    fn begin(time: Duration) -> Self {
+        let parts = Self { progress: Progress::new("advise", 0), start: Instant::now() };
+        parts.left(link::MEASURE_TIME + time);
+        parts
+    }
+
+    /// The next part begins; it and those behind it, but for packing, take about so long.
+    fn next(&self, text: &str, left: Duration) {
+        self.left(left);
+        self.progress.part(text);
+    }
+
+    /// The statements are being timed, and will be for so long.
+    fn timing(&mut self, left: Duration) {
+        self.left(left);
+        self.progress.step(TIMING.to_owned());
+    }
+
+    fn left(&self, left: Duration) {
+        self.progress.seconds(self.start.elapsed(), left + PACKING_TIME);
+    }
 }
 
 fn read(
@@ -156,7 +185,7 @@ fn read(
     source: &Source<'_>,
     proxy: &anyhow::Result<ProxyProcess>,
     seed: u64,
-    progress: &Progress,
+    parts: &Parts,
 ) -> anyhow::Result<Vec<Statement>> {
     match &trial.statements {
         StatementSource::QueryFile(path) => {
@@ -165,7 +194,8 @@ fn read(
             statements::read(&text, trial.allow_writes).with_context(|| path.display().to_string())
         }
         StatementSource::Sysbench { script, options } => {
-            progress.part(&format!("running sysbench {script}, for its statements"));
+            let left = sysbench::TIME + link::MEASURE_TIME + trial.time;
+            parts.next(&format!("running sysbench {script}, for its statements"), left);
             let way = |encryption| way_of_sysbench(source, encryption, proxy);
             sysbench::statements(source, way, script, options, seed)
         }
@@ -231,12 +261,13 @@ struct Trial {
     by_wirepress: Vec<Option<Timed>>,
 }
 
-/// Everything in turn.
+/// Everything in turn; `told` of the time that is left.
 fn time(
     source: &Source<'_>,
     proxied: Option<&Address>,
     statements: &[Statement],
     time: Duration,
+    told: impl FnMut(Duration),
 ) -> anyhow::Result<Trial> {
     // Between two processes of this machine nothing is encrypted.
     let plain = Account { tls: None, ..source.account.clone() };
@@ -246,7 +277,7 @@ fn time(
     if let Some(proxied) = &proxied {
         sources.extend(COMPRESSIONS.map(|compression| (proxied, compression)));
     }
-    let mut timed = traffic::time(&sources, statements, time)?.into_iter();
+    let mut timed = traffic::time(&sources, statements, time, told)?.into_iter();
     let none = timed.next().flatten().context("the statements could not be timed")?;
     let by_server = timed.by_ref().take(COMPRESSIONS.len()).collect();
     let by_wirepress = timed.chain(std::iter::repeat_with(|| None)).take(COMPRESSIONS.len()).collect();
@@ -350,6 +381,10 @@ fn notes(link: &KnownLink, measured: &KnownLink, timed: &Trial, is_beside: bool)
     notes
 }
 
+/// The longest part.
+const TIMING: &str = "running the statements under each candidate in turn";
+/// Of the samples, with all codecs.
+const PACKING_TIME: Duration = Duration::from_secs(2);
 const REMEDIES: Remedies = Remedies {
     exchanges: "give it more statements or more time (--for)",
     replies: "give it statements with larger replies, or more of them",

@@ -26,6 +26,7 @@ use anyhow::{Context, bail};
 use lab::kernel_link::{KernelLink, Kind};
 
 use crate::calibrate::{self, Calibration};
+use crate::run::Progress;
 use crate::stats::median;
 use scan::{ScanTimes, Source};
 use table::Table;
@@ -60,36 +61,42 @@ struct Row {
     scan: Option<ScanTimes>,
 }
 
-/// Measures all of them and prints the tables, and what must hold of them; progress goes to standard error.
+/// Measures all of them and prints the tables, and what must hold of them; progress goes to standard error. Who reads the
+/// tables may go before they are there.
 ///
 /// # Errors
 /// Not root, or what else a kernel link needs is missing; a database that cannot be started; something that must hold and
 /// does not.
-#[expect(clippy::print_stdout, clippy::print_stderr, reason = "printing is what this is for")]
 pub fn run(options: &LinksOptions) -> anyhow::Result<()> {
+    let steps = options.links.len() * (READINGS + usize::from(options.scan_count > 0));
+    let mut progress = Progress::new("bench links", steps as u64);
     let mut rows = Vec::new();
-    for link in &options.links {
-        eprintln!("links: {link} ({} of {})", rows.len() + 1, options.links.len());
-        let row = measure(*link, options.scan_count).with_context(|| format!("link {link}"))?;
+    for (place, link) in options.links.iter().enumerate() {
+        progress.part(&format!("{link} ({} of {})", place + 1, options.links.len()));
+        let row =
+            measure(*link, options.scan_count, &mut progress).with_context(|| format!("link {link}"))?;
         for calibration in [Some(&row.user_space), Some(&row.tun), row.tbf.as_ref()].into_iter().flatten() {
             if let Some(warning) = &calibration.warning {
-                eprintln!("links: {}: {warning}", calibration.check.kind);
+                progress.warn(&format!("{}: {warning}", calibration.check.kind));
             }
         }
         rows.push(row);
     }
     let verdict = Verdict::of(&rows);
-    print!("{}\n{}", text(&rows), verdict.text(READINGS));
+    let text = format!("{}\n{}", text(&rows), verdict.text(READINGS));
+    progress.print(text.trim_end())?;
     if !verdict.holds() {
         bail!("something that must hold of these links does not; see the last table");
     }
     Ok(())
 }
 
-fn measure(link: KernelLink, scan_count: u32) -> anyhow::Result<Row> {
+/// Measures one of them; each reading is a step, and the scans together are one.
+fn measure(link: KernelLink, scan_count: u32, progress: &mut Progress) -> anyhow::Result<Row> {
     let (mut user_space, mut tun, mut tbf) = (Vec::new(), Vec::new(), Vec::new());
     let (mut tun_cores, mut iperf3_tun, mut iperf3_tbf) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..READINGS {
+    for reading in 1..=READINGS {
+        progress.step(format!("{link}, reading {reading} of {READINGS}"));
         user_space.push(calibrate::user_space(link.link)?);
         let running = link.open_as(Kind::Tun)?;
         let (start, cpu) = (std::time::Instant::now(), running.cpu());
@@ -102,6 +109,13 @@ fn measure(link: KernelLink, scan_count: u32) -> anyhow::Result<Row> {
             tbf.push(calibrate::kernel(&running)?);
             iperf3_tbf.push(iperf3::to_client_mbit_per_s(&running));
         }
+        progress.done();
+    }
+    let mut scan = None;
+    if scan_count > 0 {
+        progress.step(format!("{link}, scans"));
+        scan = Some(scan::run(link, scan_count)?);
+        progress.done();
     }
     Ok(Row {
         link,
@@ -111,7 +125,7 @@ fn measure(link: KernelLink, scan_count: u32) -> anyhow::Result<Row> {
         tbf: Calibration::median(&tbf),
         iperf3_tun: median_reading(&iperf3_tun).context("no reading")?,
         iperf3_tbf: median_reading(&iperf3_tbf),
-        scan: if scan_count > 0 { Some(scan::run(link, scan_count)?) } else { None },
+        scan,
     })
 }
 

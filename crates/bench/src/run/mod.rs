@@ -38,7 +38,7 @@ pub(crate) use database::{Database, Existing, PrivateOptions};
 pub(crate) use interrupt::watch as watch_signals;
 pub(crate) use neighbours::Neighbours;
 pub(crate) use network::Network;
-pub(crate) use progress::Progress;
+pub(crate) use progress::{Progress, print_to};
 pub(crate) use proxy_process::ProxyProcess;
 pub(crate) use stage::{Parts, Stage};
 pub(crate) use wirepress_process::{Place, Policy, WirepressOptions, server_leg};

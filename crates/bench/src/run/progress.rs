@@ -5,10 +5,11 @@
 //!
 //! Not here: results.
 
+use std::fmt;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
 /// Progress over a known number of steps.
 pub(crate) struct Progress {
@@ -25,9 +26,9 @@ impl Progress {
         let bar = if is_terminal { ProgressBar::new(steps) } else { ProgressBar::hidden() };
         bar.set_length(steps);
         if let Ok(style) =
-            ProgressStyle::with_template("{elapsed:>4} [{bar:30}] {pos:>2}/{len} {eta:>4} left  {msg}")
+            ProgressStyle::with_template("{elapsed:>4} [{bar:30}] {pos:>2}/{len} {time:>4} left  {msg}")
         {
-            bar.set_style(style.progress_chars("=> "));
+            bar.set_style(style.with_key("time", write_time_left).progress_chars("=> "));
         }
         if is_terminal {
             // A wake-up costs microseconds: not seen beside what is measured.
@@ -53,6 +54,17 @@ impl Progress {
             drop(writeln!(io::stderr(), "wirepress {command}: {done} of {all} done{left}; {text}"));
         }
         self.bar.set_message(text);
+    }
+
+    /// A line that stays.
+    pub(crate) fn warn(&self, text: &str) {
+        self.bar.suspend(|| drop(writeln!(io::stderr(), "wirepress {}: {text}", self.command)));
+    }
+
+    /// The steps are seconds: so many have passed since the beginning, and so many are left.
+    pub(crate) fn seconds(&self, passed: Duration, left: Duration) {
+        self.bar.set_length((passed + left).as_secs());
+        self.bar.set_position(passed.as_secs());
     }
 
     /// So many steps were done before: they say nothing about the time left.
@@ -99,7 +111,17 @@ pub fn print(text: &str) -> io::Result<()> {
     print_to(&mut io::stdout().lock(), text)
 }
 
-fn print_to(out: &mut impl Write, text: &str) -> io::Result<()> {
+/// Before the first step is done nobody knows.
+fn write_time_left(state: &ProgressState, out: &mut dyn fmt::Write) {
+    let left = HumanDuration(state.eta());
+    if state.pos() == 0 { out.write_char('?') } else { write!(out, "{left:#}") }.ok();
+}
+
+/// Writes lines for a reader, who may have gone.
+///
+/// # Errors
+/// A full disk, and the like; not that nobody reads any more (`| head`).
+pub(crate) fn print_to(out: &mut (impl Write + ?Sized), text: &str) -> io::Result<()> {
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         done => done,

@@ -1,6 +1,6 @@
 //! Advice about traffic that was seen, and about what sysbench sends; on real servers.
 
-use std::io::{Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -32,6 +32,19 @@ fn told(options: &Options) -> String {
 
 fn refusal(options: &Options) -> String {
     format!("{:#}", advise::run(options, &mut Vec::new()).unwrap_err())
+}
+
+/// A reader that has gone (`| head`).
+struct Gone;
+
+impl Write for Gone {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A part of a conversation: when, whether from the client, what.
@@ -171,6 +184,13 @@ fn a_capture_of_a_real_conversation_is_advised_about() {
     let words = told(&options(pcap(&file, 3306), folder.path(), None));
     assert!(words.contains("at least ") && words.contains("round trip 5.00 ms, as seen"), "{words}");
     assert!(words.contains("if the link is no faster than was seen") || words.contains("Leave"), "{words}");
+
+    // Whoever reads no more still finds the files.
+    std::fs::remove_dir_all(folder.path().join("out")).unwrap();
+    advise::run(&options(pcap(&file, 3306), folder.path(), Some("20mbit,5ms")), &mut Gone).unwrap();
+    for name in ["advice.html", "advice.json"] {
+        assert!(folder.path().join("out").join(name).is_file(), "{name}");
+    }
 
     let words = refusal(&options(pcap(&file, 3307), folder.path(), None));
     assert!(words.contains("none with data to or from TCP port 3307") && words.contains("3306"), "{words}");

@@ -282,6 +282,28 @@ fn what_is_told_to_paste_is_what_wirepress_and_mysql_take() {
 }
 
 #[test]
+fn an_advice_that_nobody_reads_is_written_all_the_same() {
+    let Some(server) = required(Kind::MySql) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (folder.path().join("queries.sql"), folder.path().join("out"));
+    std::fs::write(&file, "select repeat('what the app has asked for ', 20000)").unwrap();
+    let url = format!("mysql://{USER}:{PASSWORD}@{}/mysql", server.address());
+    let args = ["--server", &url, "--query-file", file.to_str().unwrap(), "--for", "1"];
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = advise(&args)
+        .args(["--assume-link", "1mbit,5ms", "--out", out.to_str().unwrap()])
+        .stdout(writer)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(out.join("advice.html").is_file() && out.join("advice.json").is_file(), "{said}");
+    // The time left is told while it is measured.
+    assert!(said.contains(" done") && said.contains("under each candidate in turn"), "{said}");
+}
+
+#[test]
 fn files_and_scripts_that_cannot_be_used_are_told_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, content: &[u8]| {

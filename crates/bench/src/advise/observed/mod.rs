@@ -172,8 +172,8 @@ pub(super) fn tap(tap: &TapOptions, options: &Options, stop: &Stop) -> anyhow::R
 /// No capture, nothing of the port in it, too little to judge from.
 pub(super) fn pcap(pcap: &PcapOptions, options: &Options, stop: &Stop) -> anyhow::Result<Findings> {
     let start = Instant::now();
-    let progress = Progress::new("advise", 0);
-    let capture = pcap::gather(&pcap.file, pcap.port, Gathered::new(options.seed), stop, &progress)?;
+    let mut progress = Progress::new("advise", 0);
+    let capture = pcap::gather(&pcap.file, pcap.port, Gathered::new(options.seed), stop, &mut progress)?;
     progress.part("packing the samples");
     let link = capture.round_trip_s.map(|round_trip_s| KnownLink {
         shape: LinkShape { rate_bytes_per_s: capture.rate_bytes_per_s, round_trip_s },

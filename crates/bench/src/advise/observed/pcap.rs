@@ -9,7 +9,9 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -57,7 +59,21 @@ struct Others {
     last: Duration,
 }
 
-/// Reads the capture `path` of the server's `port`.
+/// A file, and how many bytes of it were read.
+struct Counted<'a> {
+    file: File,
+    read_bytes: &'a AtomicU64,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.file.read(buffer)?;
+        self.read_bytes.fetch_add(len as u64, Ordering::Relaxed);
+        Ok(len)
+    }
+}
+
+/// Reads the capture `path` of the server's `port`; each MB of the file is a step.
 ///
 /// # Errors
 /// No capture, or nothing of the port in it.
@@ -66,13 +82,20 @@ pub(crate) fn gather(
     port: u16,
     gathered: Gathered,
     stop: &Stop,
-    progress: &Progress,
+    progress: &mut Progress,
 ) -> anyhow::Result<Capture> {
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-    progress.part(&format!("reading {}", path.display()));
+    // A pipe has no length.
+    progress.more(file.metadata().map_or(0, |about| about.len()).div_ceil(MB));
+    let part = format!("reading {}, in MB", path.display());
+    progress.part(&part);
+    let read_bytes = AtomicU64::new(0);
     let mut connections = Connections::new(port, gathered);
     let mut others = Others::default();
-    let end = read(file, |captured| {
+    let end = read(Counted { file, read_bytes: &read_bytes }, |captured| {
+        if others.packets.is_multiple_of(TELL_EVERY) {
+            progress.at(read_bytes.load(Ordering::Relaxed) / MB, part.clone());
+        }
         others.packets += 1;
         others.first.get_or_insert(captured.at);
         others.last = captured.at;
@@ -204,6 +227,9 @@ fn notes(seen: &Network, end: End) -> Vec<String> {
 /// Said wherever a capture is of no use.
 const HOW_TO_CAPTURE: &str =
     "make one with tcpdump -s 0 -w FILE 'tcp port 3306', and begin it before the clients connect";
+const MB: u64 = 1_000_000;
+/// Packets from one look at the progress to the next.
+const TELL_EVERY: u64 = 1_000;
 const PORTS_MAX: usize = 65_536;
 const PORTS_TOLD: usize = 3;
 /// Below it losses are what every network has.

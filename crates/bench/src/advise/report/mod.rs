@@ -15,6 +15,7 @@ mod scatter;
 mod text;
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
@@ -23,6 +24,7 @@ use super::link::{KnownLink, mbit_per_s};
 use super::verdict::{Choice, Judged, choose};
 use super::{Findings, Options, Per, Prices};
 use crate::report::number::{DASH, percent, short};
+use crate::run::print_to;
 use crate::stats::f64_of;
 
 /// What is told.
@@ -34,10 +36,10 @@ struct Advice<'a> {
     prices: Prices,
 }
 
-/// Prints the advice, and writes the files.
+/// Writes the files, and tells the advice.
 ///
 /// # Errors
-/// Standard output or the disk takes nothing.
+/// The disk or `told` takes nothing; a reader of `told` that has gone is none.
 pub(super) fn write(findings: &Findings, options: &Options, told: &mut dyn Write) -> anyhow::Result<()> {
     let choice = choose(&findings.judged);
     let nearest = || findings.judged.iter().min_by(|a, b| a.change.value.total_cmp(&b.change.value));
@@ -47,24 +49,29 @@ pub(super) fn write(findings: &Findings, options: &Options, told: &mut dyn Write
     };
     let subject = subject.context("there is no candidate")?;
     let advice = Advice { findings, choice, subject, prices: options.prices };
-    let json = json::json(&advice);
-    if options.json {
-        writeln!(told, "{json}")?;
-    } else {
-        write!(told, "{}", text::text(&advice))?;
-    }
-    if let Some(folder) = &options.out {
-        std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-        for (name, content) in [("advice.html", html::html(&advice)), ("advice.json", json)] {
-            let path = folder.join(name);
-            std::fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
-            if !options.json {
-                writeln!(told, "Written: {}", path.display())?;
-            }
+    // Before anything is told: nobody may read it.
+    let written = options.out.as_deref().map_or(Ok(Vec::new()), |folder| write_files(&advice, folder));
+    let text = if options.json { json::json(&advice) } else { text::text(&advice) };
+    print_to(told, text.trim_end())?;
+    for path in written? {
+        if !options.json {
+            print_to(told, &format!("Written: {}", path.display()))?;
         }
     }
     Ok(())
+}
+
+/// Writes the advice into a folder, and says where.
+fn write_files(advice: &Advice<'_>, folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let mut written = Vec::new();
+    for (name, content) in [("advice.html", html::html(advice)), ("advice.json", json::json(advice))] {
+        let path = folder.join(name);
+        std::fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
+        written.push(path);
+    }
+    Ok(written)
 }
 
 impl Advice<'_> {

@@ -109,7 +109,7 @@ impl<'a> Stage<'a> {
             Packer::Wirepress => self.source(&proxied_address),
         };
         let sources = [(&none, Compression::NONE), (&packed, cell.candidate.compression)];
-        let mut timed = traffic::time(&sources, &cell.statements(), time)?.into_iter().flatten();
+        let mut timed = traffic::time(&sources, &cell.statements(), time, |_| {})?.into_iter().flatten();
         timed.next().zip(timed.next()).map(<[Timed; 2]>::from).context("not everything could be timed")
     }
 
