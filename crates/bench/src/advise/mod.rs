@@ -137,10 +137,22 @@ pub fn run(options: &Options, told: &mut dyn Write) -> anyhow::Result<()> {
         Workload::Running(running) => observed::running(running, options, &stop),
         Workload::Pcap(pcap) => observed::pcap(pcap, options, &stop),
     };
-    if stop.is_wished() && !matches!(options.workload, Workload::Tap(_) | Workload::Running(_)) {
-        bail!("interrupted; nothing was made on the server");
+    if let Some(left) = left_by_interrupt(&options.workload).filter(|_| stop.is_wished()) {
+        bail!("interrupted{left}");
     }
     report::write(&findings?, options, told)
+}
+
+/// What is to be said of a server that was asked until Ctrl-C; none where Ctrl-C is an end like others.
+const fn left_by_interrupt(workload: &Workload) -> Option<&'static str> {
+    match workload {
+        Workload::Trial(trial) if trial.allow_writes => {
+            Some("; what the statements had written by then is on the server")
+        }
+        Workload::Trial(_) => Some("; nothing was made on the server"),
+        Workload::Pcap(_) => Some(""),
+        Workload::Tap(_) | Workload::Running(_) => None,
+    }
 }
 
 /// What a reader must know of the workload itself.
@@ -152,3 +164,27 @@ fn workload_notes(exchanges: &[Exchange]) -> Option<String> {
 
 /// Of Ethernet's 1500 bytes, headers and timestamps taken off.
 const TCP_PAYLOAD_BYTES: f64 = 1448.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupt_denies_nothing_that_statements_may_have_written() {
+        let left = |allow_writes: bool| {
+            let trial = TrialOptions {
+                server: "mysql://me@127.0.0.1:1/d".parse().unwrap(),
+                ssl_options: Vec::new(),
+                statements: StatementSource::QueryFile(PathBuf::new()),
+                allow_writes,
+                time: Duration::ZERO,
+                wirepress: PathBuf::new(),
+            };
+            left_by_interrupt(&Workload::Trial(trial)).unwrap()
+        };
+        assert!(left(false).contains("nothing was made on the server"));
+        assert!(left(true).contains("had written by then is on the server"));
+        let pcap = Workload::Pcap(PcapOptions { file: PathBuf::new(), port: 3306 });
+        assert_eq!(left_by_interrupt(&pcap), Some(""));
+    }
+}

@@ -8,7 +8,11 @@
 //!
 //! Not here: `delimiter`, which is a word of MySQL's client and not of SQL; statements with ';' in their bodies.
 
+mod cutter;
+
 use anyhow::bail;
+
+use self::cutter::split;
 
 /// Where a statement is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +33,8 @@ pub(crate) struct Statement {
     pub(crate) sql: String,
     /// Words outside of quotes and comments, in capitals.
     words: Vec<String>,
+    /// Something stands in backquotes, or in the double quotes that may be a name's.
+    has_quoted_name: bool,
     /// It has a comment that servers execute.
     has_executable_comment: bool,
 }
@@ -36,7 +42,14 @@ pub(crate) struct Statement {
 impl Statement {
     /// A statement of our own.
     pub(crate) fn of(sql: String) -> Self {
-        Self { line: 1, origin: Origin::QueryFile, sql, words: Vec::new(), has_executable_comment: false }
+        Self {
+            line: 1,
+            origin: Origin::QueryFile,
+            sql,
+            words: Vec::new(),
+            has_quoted_name: false,
+            has_executable_comment: false,
+        }
     }
 
     /// `line 3 of the query file`.
@@ -72,14 +85,7 @@ impl Statement {
             "EXPLAIN" | "DESCRIBE" | "DESC" => {
                 (has("ANALYZE") && CHANGES.iter().any(|word| has(word))).then_some("runs what it explains")
             }
-            "SET" => {
-                let is_wide = self.words.iter().any(|word| {
-                    WIDE_SETTINGS.contains(&word.as_str())
-                        || word.starts_with("@@GLOBAL")
-                        || word.starts_with("@@PERSIST")
-                });
-                is_wide.then_some("sets more than a variable of the session")
-            }
+            "SET" => self.may_set_more(),
             "BEGIN" | "START" | "COMMIT" | "ROLLBACK" => {
                 let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
                 // The session is read-only, and so is a transaction that doesn't say otherwise.
@@ -91,6 +97,19 @@ impl Statement {
                  COMMIT",
             ),
         }
+    }
+
+    /// Why a SET may reach further than a variable of the session, or let the session write again.
+    fn may_set_more(&self) -> Option<&'static str> {
+        if self.has_quoted_name {
+            return Some("has what may be a variable's name in quotes");
+        }
+        let is_wide = self.words.iter().any(|word| {
+            let name = word.strip_prefix("@@").unwrap_or(word);
+            // MySQL takes a name with accents for the same one.
+            WIDE_SETTINGS.contains(&name) || !name.is_ascii()
+        });
+        is_wide.then_some("sets more than a variable of the session")
     }
 
     /// On one line, cut to a length that fits an error or a table.
@@ -146,127 +165,6 @@ fn checked(statements: Vec<Statement>, allow_writes: bool) -> anyhow::Result<Vec
         }
     }
     Ok(statements)
-}
-
-/// The text, cut.
-fn split(text: &str) -> anyhow::Result<Vec<Statement>> {
-    let mut statements = Vec::new();
-    let mut cutter = Cutter { text, at: 0, line: 1 };
-    while let Some(statement) = cutter.next()? {
-        statements.push(statement);
-    }
-    Ok(statements)
-}
-
-struct Cutter<'a> {
-    text: &'a str,
-    at: usize,
-    line: usize,
-}
-
-impl Cutter<'_> {
-    fn next(&mut self) -> anyhow::Result<Option<Statement>> {
-        let mut words = Vec::new();
-        let mut has_executable_comment = false;
-        let mut start: Option<(usize, usize)> = None;
-        while let Some(c) = self.rest().chars().next() {
-            let (from, line) = (self.at, self.line);
-            match c {
-                ';' => {
-                    self.at += 1;
-                    if let Some((from_at, line)) = start {
-                        let sql = self.text.get(from_at..from).unwrap_or_default().trim_end().to_owned();
-                        let origin = Origin::QueryFile;
-                        return Ok(Some(Statement { line, origin, sql, words, has_executable_comment }));
-                    }
-                    continue;
-                }
-                '\'' | '"' | '`' => self.skip_quoted(c)?,
-                '#' => {
-                    self.skip_line();
-                    continue;
-                }
-                '-' if self.is_dash_comment() => {
-                    self.skip_line();
-                    continue;
-                }
-                '/' if self.rest().starts_with("/*") => {
-                    let is_executable = ["/*!", "/*M!"].iter().any(|begin| self.rest().starts_with(begin));
-                    self.skip_comment()?;
-                    if !is_executable {
-                        continue;
-                    }
-                    has_executable_comment = true;
-                }
-                c if is_word(c) => words.push(self.word()),
-                c if c.is_whitespace() => {
-                    self.step(c.len_utf8());
-                    continue;
-                }
-                c => self.step(c.len_utf8()),
-            }
-            start = start.or(Some((from, line)));
-        }
-        Ok(start.map(|(from, line)| {
-            let sql = self.text.get(from..).unwrap_or_default().trim_end().to_owned();
-            Statement { line, origin: Origin::QueryFile, sql, words, has_executable_comment }
-        }))
-    }
-
-    fn rest(&self) -> &str {
-        self.text.get(self.at..).unwrap_or_default()
-    }
-
-    fn step(&mut self, len: usize) {
-        let passed = self.text.get(self.at..self.at + len).unwrap_or_default();
-        self.line += passed.matches('\n').count();
-        self.at += len;
-    }
-
-    fn word(&mut self) -> String {
-        let rest = self.rest();
-        let len = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
-        let word = rest.get(..len).unwrap_or_default().to_uppercase();
-        self.step(len);
-        word
-    }
-
-    /// `-- ` as MySQL has it: followed by a blank or the end.
-    fn is_dash_comment(&self) -> bool {
-        self.rest().strip_prefix("--").is_some_and(|rest| rest.chars().next().is_none_or(char::is_whitespace))
-    }
-
-    fn skip_line(&mut self) {
-        let rest = self.rest();
-        let len = rest.find('\n').map_or(rest.len(), |at| at + 1);
-        self.step(len);
-    }
-
-    fn skip_comment(&mut self) -> anyhow::Result<()> {
-        match self.rest().find("*/") {
-            Some(at) => self.step(at + 2),
-            None => bail!("the comment that begins on line {} of the query file has no end", self.line),
-        }
-        Ok(())
-    }
-
-    fn skip_quoted(&mut self, quote: char) -> anyhow::Result<()> {
-        let mut chars = self.rest().char_indices().skip(1);
-        while let Some((at, c)) = chars.next() {
-            if c == '\\' && quote != '`' {
-                chars.next();
-            } else if c == quote {
-                // A doubled quote ends one string and begins the next, which is the same to us.
-                self.step(at + 1);
-                return Ok(());
-            }
-        }
-        bail!("the {quote} on line {} of the query file has no end", self.line)
-    }
-}
-
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '_' | '$' | '@')
 }
 
 /// Words that begin what changes rows; none is a usual column's name without backquotes.
@@ -330,6 +228,8 @@ mod tests {
             "explain update t set a = 1",
             "set sql_mode = ''",
             "set @a = 1",
+            "set @global = 1, @@session.sql_mode = default",
+            "set @a = @@transaction_isolation",
             "select @a := 1",
             "select `update` from t",
             "begin",
@@ -356,6 +256,19 @@ mod tests {
             "set statement max_statement_time = 1 for delete from t",
             "set @@global.max_connections = 1",
             "set session transaction read write",
+            "set transaction_read_only = 0",
+            "set @@transaction_read_only = 0",
+            "set @@session.transaction_read_only = 0",
+            "set @@local . tx_read_only = off",
+            "set @a = 1, @@tx_read_only := 0",
+            "set session tx_read_only = 0",
+            "set `transaction_read_only` = 0",
+            "set @@session.`transaction_read_only` = 0",
+            "set session \"transaction_read_only\" = 0",
+            "set tránsaction_read_only = 0",
+            "set tx\u{301}_read_only = 0",
+            "set @@persist.max_connections = 1",
+            "set @@persist_only.max_connections = 1",
             "/*!50000 delete from t */",
             "select get_lock('a', 1)",
             "call p()",
