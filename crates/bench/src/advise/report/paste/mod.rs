@@ -1,7 +1,7 @@
 //! The lines to paste: what makes client, server, drivers and wirepress do what is advised.
 //!
 //! Invariants: a driver that cannot do it is given wirepress beside the app instead, and not an option that it has not;
-//! no password in them.
+//! nobody else loses what the server permits; no password in them.
 //!
 //! TLS stays as it was asked for (`tls`).
 //!
@@ -69,7 +69,7 @@ impl Target<'_> {
             false => (self.host.as_str(), self.port.as_str()),
         };
         let mut all = self.clients(to, one.compression);
-        all.push(if through { self.beside_server(one.compression) } else { self.server(one.compression) });
+        all.push(if through { self.beside_server(one.compression) } else { self.server() });
         if is_zstd {
             all.push(self.beside_app(to, one.compression.level));
         } else {
@@ -94,16 +94,15 @@ impl Target<'_> {
         vec![(title, mysql("")), ("MariaDB client:".to_owned(), vec![mariadb])]
     }
 
-    fn server(&self, compression: Compression) -> Titled {
+    fn server(&self) -> Titled {
         if self.is_mariadb {
             let title =
                 "MariaDB server: it packs with zlib for every client that asks, and nothing is to be set.";
             return (title.to_owned(), Vec::new());
         }
-        let algorithm = compression.algorithm.name();
         (
-            "MySQL server, which permits all of them unless told otherwise:".to_owned(),
-            vec![format!("SET PERSIST protocol_compression_algorithms = '{algorithm},uncompressed';")],
+            "MySQL server: nothing is to be set, because it permits all of them; only if that was restricted:".to_owned(),
+            vec!["SET PERSIST protocol_compression_algorithms = 'zstd,zlib,uncompressed';".to_owned()],
         )
     }
 
@@ -184,13 +183,21 @@ mod tests {
         assert!(!told.contains("SET PERSIST") && told.contains("nothing is to be set"), "{told}");
         assert!(told.contains("mariadb -h db -P 3306 -u me -p --compress\n"), "{told}");
         let told = set(false, Packer::Server, Algorithm::Zstd);
-        assert!(
-            told.contains("SET PERSIST protocol_compression_algorithms = 'zstd,uncompressed';"),
-            "{told}"
-        );
+        assert!(told.contains("only if that was restricted:\nSET PERSIST "), "{told}");
         assert!(told.contains("--compression-algorithms=zstd --zstd-compression-level=3\n"), "{told}");
         // MariaDB's own client knows no zstd.
         assert!(!told.contains("mariadb -h"), "{told}");
+    }
+
+    #[test]
+    fn a_server_that_packs_is_told_to_refuse_nobody() {
+        for algorithm in [Algorithm::Zlib, Algorithm::Zstd] {
+            let told = set(false, Packer::Server, algorithm);
+            assert!(
+                told.contains("SET PERSIST protocol_compression_algorithms = 'zstd,zlib,uncompressed';"),
+                "{told}"
+            );
+        }
     }
 
     #[test]
