@@ -174,3 +174,20 @@ pub(crate) fn wrapped(text: &str, indent: &str, hanging: &str) -> String {
 
 /// Between columns.
 const GAP: usize = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paragraphs_are_broken_between_words() {
+        let text = wrapped(&"word ".repeat(100), "- ", "  ");
+        assert!(text.lines().all(|line| width(line) <= WIDTH_MAX));
+        assert_eq!(text.split_whitespace().filter(|word| *word == "word").count(), 100);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(
+            lines.len() > 3 && lines[0].starts_with("- word") && lines[1].starts_with("  word"),
+            "{text}"
+        );
+    }
+}

@@ -1,22 +1,23 @@
 //! The advice on a terminal.
 //!
-//! Invariants: no line but one to paste is wider than [`WIDTH`].
+//! Invariants: no line but one to paste is wider than those of the other reports.
 
 use std::fmt::Write;
 
 use super::{Advice, ROUND_TRIPS_S, border_text, cpu_text, how_text, milliseconds, paste, percent_change};
 use crate::report::number::{duration, short};
+use crate::report::text_table::wrapped;
 
 /// All of it.
 pub(super) fn text(advice: &Advice<'_>) -> String {
     let findings = advice.findings;
     let mut text = String::new();
-    push_wrapped(&mut text, &advice.sentence(), "");
+    text.push_str(&wrapped(&advice.sentence(), "", ""));
     text.push('\n');
-    push_wrapped(&mut text, &format!("Link: {}.", advice.link()), "");
-    push_wrapped(&mut text, &format!("How sure: {}", advice.how_sure()), "");
+    text.push_str(&wrapped(&format!("Link: {}.", advice.link()), "", ""));
+    text.push_str(&wrapped(&format!("How sure: {}", advice.how_sure()), "", ""));
     if let Some(money) = advice.money() {
-        push_wrapped(&mut text, &format!("Money: {money}"), "");
+        text.push_str(&wrapped(&format!("Money: {money}"), "", ""));
     }
     // A String takes everything.
     writeln!(
@@ -66,7 +67,7 @@ pub(super) fn text(advice: &Advice<'_>) -> String {
     }
     text.push('\n');
     for note in &findings.notes {
-        push_wrapped(&mut text, note, "");
+        text.push_str(&wrapped(note, "", ""));
     }
     for (title, lines) in paste::lines(advice) {
         writeln!(text, "\n{title}").ok();
@@ -76,42 +77,4 @@ pub(super) fn text(advice: &Advice<'_>) -> String {
     }
     writeln!(text, "\nTook {}.", duration(findings.took.as_secs_f64())).ok();
     text
-}
-
-/// Appends a paragraph.
-fn push_wrapped(text: &mut String, paragraph: &str, indent: &str) {
-    let mut width = 0;
-    for word in paragraph.split(' ') {
-        let len = word.chars().count();
-        if width > 0 && width + 1 + len > WIDTH {
-            text.push('\n');
-            width = 0;
-        }
-        if width == 0 {
-            text.push_str(indent);
-            width = indent.len();
-        } else {
-            text.push(' ');
-            width += 1;
-        }
-        text.push_str(word);
-        width += len;
-    }
-    text.push('\n');
-}
-
-/// As in the other reports.
-const WIDTH: usize = 120;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paragraphs_are_broken_between_words() {
-        let mut text = String::new();
-        push_wrapped(&mut text, &"word ".repeat(100), "");
-        assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
-        assert!(text.lines().count() > 3);
-    }
 }
