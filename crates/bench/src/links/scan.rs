@@ -22,6 +22,7 @@ use lab::link::Address;
 use lab::real::{Fault, Kind, PASSWORD, RealServer, USER};
 
 use crate::client::{Account, Client, Compression, Stop};
+use crate::stats::median;
 
 /// What the two took.
 #[derive(Debug, Clone)]
@@ -60,7 +61,7 @@ impl Times {
         times.sort_unstable_by(f64::total_cmp);
         Ok(Self {
             first_s,
-            median_s: times[times.len() / 2],
+            median_s: median(&times).context("no scan was timed")?,
             least_s: times[0],
             most_s: times[times.len() - 1],
         })
@@ -206,3 +207,17 @@ const TABLE_BYTES_MAX: u64 = 60_000_000;
 /// Half a megabyte.
 const STATEMENT_ROWS: usize = 2500;
 const ROWS_AFTER_FIRST: u32 = 2499;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between_the_middle_two() {
+        let times = Times::of(vec![9.0, 4.0, 1.0, 2.0, 3.0]).unwrap();
+        assert_eq!(times.to_string(), "2.500 (1.000 to 4.000)");
+        assert!((times.first_s - 9.0).abs() < 1e-12);
+        assert!((Times::of(vec![9.0, 3.0, 1.0, 2.0]).unwrap().median_s - 2.0).abs() < 1e-12);
+        assert!(Times::of(vec![9.0]).is_err());
+    }
+}
