@@ -1,8 +1,9 @@
-//! A cell: what is drawn, its forecast, its measurement.
+//! A cell: its forecast, its measurement.
 //!
-//! Invariants: the inputs of the forecast are measured without the cell's link, before it.
+//! Invariants: the inputs of the forecast are measured without the cell's link, before it; whether a draw becomes a cell
+//! hangs on its forecast alone, and nothing is forecast again when the cell has been measured.
 //!
-//! Not here: what counts as right (`table`).
+//! Not here: what chance says (`draw`), what counts as right (`table`).
 
 use std::fmt;
 use std::time::Duration;
@@ -15,8 +16,9 @@ use lab::real::Kind;
 
 use super::calibrated;
 use super::data::Data;
-use crate::advise::candidate::{COMPRESSIONS, Candidate, Packer};
-use crate::advise::forecast::{Border, LinkShape, Way, border};
+use super::draw::{Drawn, NEAR_FACTOR, RATE_MAX, RATE_MIN};
+use crate::advise::candidate::{Candidate, Packer};
+use crate::advise::forecast::{Border, Change, LinkShape, Way, border, change};
 use crate::advise::statements::Statement;
 use crate::advise::traffic::{self, Source, Timed};
 use crate::client::{Compression, Stop};
@@ -30,8 +32,6 @@ pub(super) struct Cell {
     pub(super) exchanges: usize,
     pub(super) candidate: Candidate,
     pub(super) link: Link,
-    /// It was chosen near the border.
-    pub(super) is_near: bool,
 }
 
 impl fmt::Display for Cell {
@@ -40,13 +40,24 @@ impl fmt::Display for Cell {
     }
 }
 
+/// What is forecast for a cell, by inputs without its link and the link's calibration.
+#[derive(Clone, Debug)]
+pub(super) struct Forecast {
+    pub(super) cell: Cell,
+    /// Of none and of the candidate.
+    pub(super) times_s: [f64; 2],
+    /// The candidate's time in terms of none's, with the interval that an advice would state.
+    pub(super) change: Change,
+    /// The link is within a factor 2 of the border that this very forecast has.
+    pub(super) is_near: bool,
+}
+
 /// What came of a cell.
 #[derive(Clone, Debug)]
 pub(super) struct Measured {
-    pub(super) cell: Cell,
-    /// Times of none and of the candidate, s.
-    pub(super) forecast: [f64; 2],
-    pub(super) measured: [f64; 2],
+    pub(super) forecast: Forecast,
+    /// Of none and of the candidate.
+    pub(super) times_s: [f64; 2],
 }
 
 /// What all cells share.
@@ -75,14 +86,52 @@ impl<'a> Stage<'a> {
         Self { database, proxy, stop, unshaped, seed }
     }
 
-    /// Forecasts a cell, and measures it.
-    pub(super) fn measure(&self, cell: Cell) -> anyhow::Result<Measured> {
+    /// Draws a cell, and forecasts it. Every fifth and the one behind it are drawn until their forecast says that they are
+    /// near its border.
+    pub(super) fn forecast(&self, number: u32) -> anyhow::Result<Forecast> {
+        let mut sequence = Sequence::new(self.seed, u64::from(number) + 1);
+        let wants_near = number % 5 < 2;
+        let is_unshaped = number % 10 == 9;
+        let mut tries = 0;
+        loop {
+            let drawn = Drawn::next(&mut sequence, is_unshaped);
+            if !self.offers(&drawn.candidate) {
+                continue;
+            }
+            tries += 1;
+            if !wants_near || tries > TRIES_MAX {
+                return self.forecast_of(drawn.cell(drawn.rate));
+            }
+            // Where the border is about; the cell there has other rows, and so a border of its own.
+            let ways = self.ways(&drawn.cell(RATE_MIDDLE), BORDER_TIME)?;
+            if let Border::Below(border) = border(&ways.candidate, &ways.none, drawn.round_trip_s)
+                && (RATE_MIN..=RATE_MAX).contains(&(border * drawn.factor))
+            {
+                let forecast = self.forecast_of(drawn.cell(border * drawn.factor))?;
+                if forecast.is_near {
+                    return Ok(forecast);
+                }
+            }
+        }
+    }
+
+    fn forecast_of(&self, cell: Cell) -> anyhow::Result<Forecast> {
         let ways = self.ways(&cell, INPUT_TIME).with_context(|| format!("{cell}: inputs"))?;
         let shape = if cell.link.is_unlimited() { self.unshaped } else { calibrated(cell.link)? };
-        let forecast = [ways.none.time_s(&shape), ways.candidate.time_s(&shape)];
-        let timed = self.time(&cell, cell.link, MEASURE_TIME).with_context(|| cell.to_string())?;
-        let measured = timed.map(|timed| timed.pass_s.value);
-        Ok(Measured { cell, forecast, measured })
+        let border = border(&ways.candidate, &ways.none, shape.round_trip_s);
+        Ok(Forecast {
+            cell,
+            times_s: [ways.none.time_s(&shape), ways.candidate.time_s(&shape)],
+            change: change(&ways.candidate, &ways.none, &shape),
+            is_near: is_near(border, shape.rate_bytes_per_s),
+        })
+    }
+
+    /// Measures what was forecast.
+    pub(super) fn measure(&self, forecast: Forecast) -> anyhow::Result<Measured> {
+        let cell = &forecast.cell;
+        let timed = self.time(cell, cell.link, MEASURE_TIME).with_context(|| cell.to_string())?;
+        Ok(Measured { times_s: timed.map(|timed| timed.pass_s.value), forecast })
     }
 
     /// Inputs without the link: what `wirepress advise` would know.
@@ -120,57 +169,6 @@ impl<'a> Stage<'a> {
 }
 
 impl Cell {
-    /// Draws a cell; every fifth and the one behind it are near the border that is forecast for them.
-    pub(super) fn draw(stage: &Stage<'_>, number: u32) -> anyhow::Result<Self> {
-        let mut sequence = Sequence::new(stage.seed, u64::from(number) + 1);
-        let wants_near = number % 5 < 2;
-        let is_unshaped = number % 10 == 9;
-        let mut tries = 0;
-        loop {
-            let data = *pick(&mut sequence, &Data::ALL);
-            let is_bulk = sequence.below(3) > 0;
-            let candidate = Candidate {
-                packer: *pick(&mut sequence, &[Packer::Server, Packer::Wirepress]),
-                compression: *pick(&mut sequence, &COMPRESSIONS),
-            };
-            let rate = log_uniform(&mut sequence, RATE_MIN, RATE_MAX);
-            let round_trip_s = log_uniform(&mut sequence, 0.4e-3, 80e-3);
-            let (factor, small_bytes) =
-                (log_uniform(&mut sequence, 0.5, 2.0), log_uniform(&mut sequence, 2e3, 60e3));
-            if !stage.offers(&candidate) {
-                continue;
-            }
-            let cell = |rate: f64, is_near: bool| {
-                let link = Link::new(Some(whole(rate)), Duration::from_secs_f64(round_trip_s));
-                let link = if is_unshaped { Link::UNLIMITED } else { link };
-                let bytes = match (is_bulk, is_unshaped) {
-                    (true, true) => BULK_MAX_BYTES,
-                    (true, false) => (rate * BULK_S).clamp(BULK_MIN_BYTES, BULK_MAX_BYTES),
-                    (false, _) => small_bytes,
-                };
-                let rows = (whole(bytes) as u32 / data.row_bytes()).clamp(1, data.rows());
-                let reply_s = f64::from(rows * data.row_bytes()) / rate + round_trip_s + 1e-3;
-                let exchanges = match (is_bulk, is_unshaped) {
-                    (true, true) => BULK_UNSHAPED,
-                    (true, false) => 1,
-                    (false, _) => (whole(PASS_S / reply_s) as usize).clamp(2, 50),
-                };
-                Self { data, rows, exchanges, candidate, link, is_near }
-            };
-            tries += 1;
-            if !wants_near || tries > TRIES_MAX {
-                return Ok(cell(rate, false));
-            }
-            // What is forecast for this data says where the border is; cells without one are drawn again.
-            let ways = stage.ways(&cell(RATE_MIDDLE, false), BORDER_TIME)?;
-            if let Border::Below(border) = border(&ways.candidate, &ways.none, round_trip_s)
-                && (RATE_MIN..=RATE_MAX).contains(&(border * factor))
-            {
-                return Ok(cell(border * factor, true));
-            }
-        }
-    }
-
     fn statements(&self) -> Vec<Statement> {
         vec![Statement::of(self.data.statement(self.rows)); self.exchanges]
     }
@@ -189,39 +187,32 @@ impl Stage<'_> {
     }
 }
 
-fn pick<'a, T>(sequence: &mut Sequence, all: &'a [T]) -> &'a T {
-    &all[sequence.below(u32::try_from(all.len()).unwrap_or(u32::MAX)) as usize]
+/// Whether a rate, bytes per second, is within a factor 2 of the border.
+fn is_near(border: Border, rate: f64) -> bool {
+    matches!(border, Border::Below(border) if (border / NEAR_FACTOR..=border * NEAR_FACTOR).contains(&rate))
 }
 
-fn log_uniform(sequence: &mut Sequence, low: f64, high: f64) -> f64 {
-    let part = f64::from(sequence.below(u32::MAX)) / f64::from(u32::MAX);
-    low * (high / low).powf(part)
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, far below 2^53")]
-fn whole(number: f64) -> u64 {
-    number.round() as u64
-}
-
-/// 5 Mbit/s, bytes per second.
-const RATE_MIN: f64 = 625e3;
-/// 1 Gbit/s, bytes per second.
-const RATE_MAX: f64 = 125e6;
 /// 100 Mbit/s: for a reply of some megabytes.
 const RATE_MIDDLE: f64 = 12.5e6;
-/// Where so many draws have no border in the range, as on a very slow database, the cell lies anywhere.
+/// Where none of so many draws is near a border in the range, as on a very slow database, the cell lies anywhere.
 const TRIES_MAX: u32 = 40;
-/// A bulk reply takes the link about this long without compression.
-const BULK_S: f64 = 0.6;
-const BULK_MIN_BYTES: f64 = 500e3;
-const BULK_MAX_BYTES: f64 = 38e6;
-/// Without a link a bulk reply takes so little time that one alone is mostly noise.
-const BULK_UNSHAPED: usize = 5;
-/// A pass of small replies takes about this long.
-const PASS_S: f64 = 0.3;
 /// Inputs of a forecast.
 const INPUT_TIME: Duration = Duration::from_secs(2);
 /// Only to know about where the border is.
 const BORDER_TIME: Duration = Duration::from_millis(500);
 /// None and the candidate, in turn.
 const MEASURE_TIME: Duration = Duration::from_secs(6);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_is_within_a_factor_2_of_the_border_and_only_where_there_is_one() {
+        for (rate, expected) in [(49.0, false), (50.0, true), (100.0, true), (200.0, true), (201.0, false)] {
+            assert_eq!(is_near(Border::Below(100.0), rate), expected, "{rate}");
+        }
+        assert!(!is_near(Border::Below(100.0), f64::INFINITY));
+        assert!(!is_near(Border::Always, 100.0) && !is_near(Border::Never, 100.0));
+    }
+}

@@ -1,7 +1,7 @@
 //! The score's lines, and what is promised.
 //!
 //! Invariants: a cell's time is right if both of its times are; the sign counts where the measured effect is larger than
-//! [`EFFECT_MIN`].
+//! [`EFFECT_MIN`]; how often the interval held is told, and promised nothing of.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -37,14 +37,17 @@ pub(super) struct Score {
     time: Count,
     /// Of those that wirepress packs.
     wirepress: Count,
-    near: u32,
+    /// Measured changes within the interval of the forecast.
+    interval: Count,
+    /// Cells near the border of their forecast.
+    near: Count,
     unshaped: u32,
 }
 
 impl Measured {
     /// The change of time, 0.1 for a tenth longer: forecast and measured.
     fn effects(&self) -> [f64; 2] {
-        [self.forecast, self.measured].map(|[none, candidate]| candidate / none - 1.0)
+        [self.forecast.times_s, self.times_s].map(|[none, candidate]| candidate / none - 1.0)
     }
 
     /// Whether both say faster or both slower; nothing where there is nothing to tell.
@@ -55,11 +58,15 @@ impl Measured {
 
     /// How far the forecast times are from the measured ones: none's and the candidate's.
     fn errors(&self) -> [f64; 2] {
-        let error = |at: usize| match (self.forecast.get(at), self.measured.get(at)) {
-            (Some(forecast), Some(measured)) => forecast / measured - 1.0,
-            _ => f64::NAN,
-        };
-        [error(0), error(1)]
+        let [none, candidate] = self.forecast.times_s;
+        let [measured_none, measured_candidate] = self.times_s;
+        [none / measured_none - 1.0, candidate / measured_candidate - 1.0]
+    }
+
+    /// Whether the interval that an advice would state held what was measured.
+    fn is_within_interval(&self) -> bool {
+        let [none, candidate] = self.times_s;
+        (self.forecast.change.low..=self.forecast.change.high).contains(&(candidate / none))
     }
 
     fn is_time_right(&self) -> bool {
@@ -76,11 +83,12 @@ impl Score {
                 score.sign.add(is_right);
             }
             score.time.add(one.is_time_right());
-            if one.cell.candidate.packer == Packer::Wirepress {
+            if one.forecast.cell.candidate.packer == Packer::Wirepress {
                 score.wirepress.add(one.is_time_right());
             }
-            score.near += u32::from(one.cell.is_near);
-            score.unshaped += u32::from(one.cell.link.is_unlimited());
+            score.interval.add(one.is_within_interval());
+            score.near.add(one.forecast.is_near);
+            score.unshaped += u32::from(one.forecast.cell.link.is_unlimited());
         }
         score
     }
@@ -88,6 +96,11 @@ impl Score {
     /// Whether it is what is promised.
     pub(super) fn is_kept(&self) -> bool {
         self.sign.is_at_least(SIGN_PROMISED) && self.time.is_at_least(TIME_PROMISED)
+    }
+
+    /// Whether it says anything: enough cells were near their border.
+    pub(super) fn is_test(&self) -> bool {
+        self.near.is_at_least(NEAR_WANTED)
     }
 
     /// In words.
@@ -113,11 +126,15 @@ impl Score {
         write!(
             text,
             "of those that wirepress packs: {} of {}\n\
-             {} of {} cells within a factor 2 of the border, {} unshaped; {}",
+             the interval held the measured change in {} of {}\n\
+             {} of {} cells within a factor 2 of the border that was forecast for them (wanted: a third){}, {} unshaped; {}",
             self.wirepress.right,
             self.wirepress.of,
-            self.near,
-            self.time.of,
+            self.interval.right,
+            self.interval.of,
+            self.near.right,
+            self.near.of,
+            if self.is_test() { "" } else { ", TOO FEW" },
             self.unshaped,
             duration(took.as_secs_f64())
         )
@@ -159,9 +176,10 @@ pub(super) fn head(database: &str, options: &ScoreOptions) -> String {
     )
 }
 
-/// A cell's line. `*`: near the border. `!`: sign wrong. `~`: a time wrong.
+/// A cell's line. `*`: near its border. `!`: sign wrong. `~`: a time wrong. `|`: outside of the interval.
 pub(super) fn line(number: u32, measured: &Measured) -> String {
-    let cell = &measured.cell;
+    let Measured { forecast, times_s } = measured;
+    let cell = &forecast.cell;
     let times = |[none, packed]: [f64; 2]| format!("{} {:>7}", short(none), short(packed));
     let percents = |[a, b]: [f64; 2]| format!("{:>+6.0} {:>+6.0}", a * 100.0, b * 100.0);
     let link = format!(
@@ -177,19 +195,20 @@ pub(super) fn line(number: u32, measured: &Measured) -> String {
         }
     );
     format!(
-        "{:>3}{} {:<7} {:>9} {:<18} {:>21}   {:>15} {:>15}   {}   {} {}{}",
+        "{:>3}{} {:<7} {:>9} {:<18} {:>21}   {:>15} {:>15}   {}   {} {}{}{}",
         number + 1,
-        if cell.is_near { "*" } else { " " },
+        if forecast.is_near { "*" } else { " " },
         cell.data,
         format!("{}x{}", cell.exchanges, cell.rows),
         cell.candidate.to_string(),
         link.trim_end(),
-        times(measured.forecast),
-        times(measured.measured),
+        times(forecast.times_s),
+        times(*times_s),
         percents(measured.effects()),
         percents(measured.errors()),
         if measured.is_sign_right() == Some(false) { "!" } else { "" },
         if measured.is_time_right() { "" } else { "~" },
+        if measured.is_within_interval() { "" } else { "|" },
     )
 }
 
@@ -199,6 +218,8 @@ const ERROR_MAX: f64 = 0.15;
 const SIGN_PROMISED: f64 = 0.95;
 /// Of the times.
 const TIME_PROMISED: f64 = 0.90;
+/// Of the cells, near their border: far from it anybody is right.
+const NEAR_WANTED: f64 = 1.0 / 3.0;
 
 #[cfg(test)]
 mod tests {
@@ -206,33 +227,61 @@ mod tests {
 
     use super::*;
     use crate::advise::candidate::Candidate;
-    use crate::advise::score::cell::Cell;
+    use crate::advise::forecast::Change;
+    use crate::advise::score::cell::{Cell, Forecast};
     use crate::advise::score::data::Data;
 
-    fn measured(forecast: [f64; 2], measured: [f64; 2]) -> Measured {
+    /// Forecast and measured times; the interval is 5 % to each side.
+    fn measured(forecast_s: [f64; 2], times_s: [f64; 2], is_near: bool) -> Measured {
         let cell = Cell {
             data: Data::Text,
             rows: 1,
             exchanges: 1,
             candidate: Candidate::NONE,
             link: Link::UNLIMITED,
-            is_near: true,
         };
-        Measured { cell, forecast, measured }
+        let value = forecast_s[1] / forecast_s[0];
+        let change = Change { value, low: value * 0.95, high: value * 1.05 };
+        Measured { forecast: Forecast { cell, times_s: forecast_s, change, is_near }, times_s }
     }
 
     #[test]
     fn small_effects_have_no_sign_and_both_times_count() {
         let cells = [
-            measured([1.0, 0.5], [1.0, 0.52]),
-            measured([1.0, 0.9], [1.0, 1.1]),
-            measured([1.0, 0.9], [1.0, 1.02]),
+            measured([1.0, 0.5], [1.0, 0.52], true),
+            measured([1.0, 0.9], [1.0, 1.1], true),
+            measured([1.0, 0.9], [1.0, 1.02], true),
         ];
         let score = Score::of(&cells);
         assert_eq!((score.sign, score.time), (Count { right: 1, of: 2 }, Count { right: 2, of: 3 }));
         assert!(!score.is_kept());
         assert!(score.told(Duration::from_secs(5)).contains("1 of 2, 50 % (promised: 95 %), NOT KEPT"));
         assert!(Score::of(&cells[..1]).is_kept());
-        assert!(line(0, &cells[1]).ends_with("!~"));
+        assert!(line(0, &cells[1]).ends_with("!~|"));
+    }
+
+    #[test]
+    fn an_interval_holds_a_change_and_not_the_times() {
+        // Both times are off by a fifth, the change by nothing; then the other way round.
+        let cells = [measured([1.2, 0.6], [1.0, 0.5], true), measured([1.0, 0.5], [1.0, 0.53], true)];
+        let score = Score::of(&cells);
+        assert_eq!((score.interval, score.time), (Count { right: 1, of: 2 }, Count { right: 1, of: 2 }));
+        let told = score.told(Duration::from_secs(5));
+        assert!(told.contains("\nthe interval held the measured change in 1 of 2\n"), "{told}");
+        assert!(line(0, &cells[0]).ends_with('~') && line(0, &cells[1]).ends_with('|'));
+    }
+
+    #[test]
+    fn a_third_of_the_cells_has_to_be_near_their_border() {
+        let score = |near: usize| {
+            let cells: Vec<Measured> =
+                (0..40).map(|place| measured([1.0, 0.5], [1.0, 0.5], place < near)).collect();
+            Score::of(&cells)
+        };
+        assert!(score(14).is_test() && !score(13).is_test());
+        assert!(score(13).is_kept());
+        let told = score(13).told(Duration::from_secs(5));
+        assert!(told.contains("13 of 40 cells") && told.contains("(wanted: a third), TOO FEW"), "{told}");
+        assert!(!score(14).told(Duration::from_secs(5)).contains("TOO FEW"));
     }
 }
