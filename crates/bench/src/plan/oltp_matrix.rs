@@ -164,7 +164,7 @@ impl Plan for OltpMatrix {
                 WHY_SHARED,
             ),
             (FAST_LINK, FAST_LINK, CLAIMED, true, none, "TLS costs transactions", WHY_TLS),
-            (FAST_LINK, FAST_LINK, 2048, true, none, "With 2,048 threads TLS collapses", WHY_TLS),
+            (FAST_LINK, FAST_LINK, 2048, true, none, "With 2,048 threads TLS costs transactions", WHY_TLS),
         ];
         let claims = claims.into_iter().filter_map(|(there, here, threads, tls, setting, claim, why)| {
             let (cell, base) = pair(there, threads, tls, setting);

@@ -1,7 +1,7 @@
 //! Claims of the published measurements, held against ours: which is faster, and by how much.
 //!
 //! Invariants: two ratios agree when both are on the same side of 1, or both at it; how far from it is shown and never
-//! judged, because the machines are not the same.
+//! judged, because the machines are not the same, but where it is another thing altogether that is said.
 
 use super::{Agreement, Finding, nearest};
 use crate::record::{Better, Cell, Metric};
@@ -58,7 +58,13 @@ impl Claim<'_> {
             published,
             measured: gain_between(value, low, high) + &over,
             agreement,
-            why: (agreement != Agreement::Agrees).then(|| self.why.to_owned()),
+            why: match agreement {
+                Agreement::Agrees if is_far(self.published, value) => {
+                    Some(format!("In the direction, and not in the size. {}", self.why))
+                }
+                Agreement::Agrees => None,
+                _ => Some(self.why.to_owned()),
+            },
         }
     }
 }
@@ -97,6 +103,11 @@ fn agreement(published: f64, low: f64, high: f64) -> Agreement {
     }
 }
 
+/// Whether nobody would call the one the size of the other.
+fn is_far(published: f64, measured: f64) -> bool {
+    (published / measured).max(measured / published) > FAR
+}
+
 fn gain(ratio: f64) -> String {
     if ratio >= 1.0 { format!("{ratio:.2}x faster") } else { format!("{:.2}x slower", 1.0 / ratio) }
 }
@@ -109,6 +120,8 @@ fn gain_between(value: f64, low: f64, high: f64) -> String {
 
 /// Within it two are level.
 const LEVEL: f64 = 0.05;
+/// Other machines and versions make a factor of 2 or so.
+const FAR: f64 = 3.0;
 
 #[cfg(test)]
 mod tests {
@@ -144,6 +157,15 @@ mod tests {
         let other = finding("10mbit", &twice);
         assert_eq!(other.agreement, Agreement::NotMeasured);
         assert_eq!(other.why.unwrap(), "No link of this run is like it; --link unlimited is.");
+    }
+
+    #[test]
+    fn a_size_that_is_another_is_said_to_be() {
+        let of = |zlib: f64| finding("unlimited", &[[1.0, zlib], [1.0, zlib * 1.01]]);
+        assert_eq!((of(5.0).agreement, of(5.0).why), (Agreement::Agrees, None));
+        let far = of(7.0);
+        assert_eq!(far.agreement, Agreement::Agrees);
+        assert_eq!(far.why.unwrap(), "In the direction, and not in the size. another machine");
     }
 
     #[test]
