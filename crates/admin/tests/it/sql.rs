@@ -41,8 +41,9 @@ fn all_other_connections_are_listed_while_they_run() {
     let clients =
         [busy(stage.client("mysql"), "select sleep(60)"), busy(zstd, "select repeat('packed', 100000)")];
     let lines = stage.ask_until(OTHERS, |lines| {
-        let has = |text: &str| lines.iter().any(|line| line.contains(text));
-        lines.len() == 3 && has("\tQuery\t") && has("\tSleep\t")
+        // Each client's own state: both query and sleep by turns while they log in.
+        let has = |marks: [&str; 2]| lines.iter().any(|line| marks.iter().all(|mark| line.contains(mark)));
+        lines.len() == 3 && has(["\tOFF\t", "\tQuery\t"]) && has(["\tON\t", "\tSleep\t"])
     });
     let headings: Vec<_> = lines[0].split('\t').collect();
     let expected =
@@ -68,7 +69,7 @@ fn all_other_connections_are_listed_while_they_run() {
     assert_eq!(processes.len(), 3);
 
     // Its own id, not the server's.
-    let sleeping = "select id from connections where command = 'Query'";
+    let sleeping = "select id from connections where compression = 'OFF'";
     let id = stage.ask(sleeping).pop().unwrap();
     stage.ask(&format!("kill {id}"));
     stage.ask_until("select count(*) from connections", |lines| lines[1] == "1");
