@@ -63,6 +63,16 @@ impl Ending {
         self.unless_over(&Kill::default(), work).await.ok()
     }
 
+    /// Runs `work` until it is done, or `None` when the drain begins first.
+    pub(crate) async fn unless_draining<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = std::pin::pin!(work);
+        let working = std::future::poll_fn(|cx| match self.is_draining() {
+            true => Poll::Ready(None),
+            false => work.as_mut().poll(cx).map(Some),
+        });
+        self.unless_stopped(working).await.flatten()
+    }
+
     /// Runs `work` until it is done, or all sessions end, or its own is killed. It is polled when the drain begins.
     ///
     /// Cost: two atomic loads per poll; notifications are subscribed to only once per stage.

@@ -11,6 +11,7 @@
 #![deny(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::cast_possible_truncation))]
 
+mod acceptor;
 mod address;
 mod admission;
 mod budget;

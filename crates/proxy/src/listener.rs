@@ -1,31 +1,20 @@
-//! A listening socket: bound, inherited or handed over; and the thread that accepts from it.
+//! A listening socket: bound, inherited or handed over.
 //!
-//! ```text
-//! listening socket --accept--> permit --> the worker with the fewest sessions
-//! ```
-//! With few, long-lived connections the fewest sessions are fairer than the kernel's own spreading.
-//!
-//! Not here: what a worker does with a socket (`session`), who starts and ends the threads (`proxy`).
+//! Not here: accepting from it (`acceptor`).
 
-use std::io::{self, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::event::{PollFd, PollFlags, poll};
 use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::net::lookup_host;
-use wire::Side;
 
-use crate::ending::Ending;
 use crate::route::Route;
-use crate::spare_file::SpareFile;
-use crate::worker::{Accepted, AcceptedSocket, Shared, WorkerHandle};
-use crate::{Address, Cause, ListenerConfig, Phase, SessionError, leg, spare_file};
+use crate::{Address, ListenerConfig, leg};
 
 /// A listening socket and the settings of those who come by it.
 pub(crate) struct Listener {
@@ -114,52 +103,8 @@ impl Listener {
         self.is_given_away.store(true, Ordering::Release);
     }
 
-    /// Accepts until the drain begins, which `wake` tells by becoming readable.
-    pub(crate) fn accept_until_drained(
-        &self,
-        shared: &Shared,
-        workers: &RwLock<Vec<WorkerHandle>>,
-        ending: &Ending,
-        wake: BorrowedFd<'_>,
-    ) {
-        let mut spare = SpareFile::new();
-        let mut failing_since: Option<Instant> = None;
-        while !ending.is_draining() {
-            // Once nobody could be accepted for a while, whoever comes is told instead of kept waiting.
-            let is_hopeless = failing_since.is_some_and(|since| since.elapsed() >= ACCEPT_PATIENCE);
-            match self.accept() {
-                Ok(socket) => {
-                    if let Some(since) = failing_since.take() {
-                        tracing::info!(
-                            seconds = since.elapsed().as_secs_f64(),
-                            "connections are accepted again"
-                        );
-                    }
-                    self.admit(socket, shared, workers);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait_for_clients(wake),
-                // The client left before its turn.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-                Err(error) if is_hopeless && spare_file::is_wanted(&error) => {
-                    match spare.lend(|| self.accept().map(|socket| refuse_for_want_of_room(socket, shared))) {
-                        // The kernel looks for a file before it looks for a client.
-                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                            self.wait_for_clients(wake)
-                        }
-                        Err(_) => std::thread::sleep(ACCEPT_PAUSE),
-                        Ok(()) => {}
-                    }
-                }
-                Err(error) => {
-                    // Out of file descriptors, mostly: the queue keeps, others end, and then it goes on.
-                    failing_since.get_or_insert_with(|| {
-                        tracing::error!(%error, "no connection can be accepted; trying again");
-                        Instant::now()
-                    });
-                    std::thread::sleep(ACCEPT_PAUSE);
-                }
-            }
-        }
+    /// Removes its socket file, unless it is another process's by now.
+    pub(crate) fn remove_file(&self) {
         if let Address::Unix(path) = &self.address
             && !self.is_given_away.load(Ordering::Acquire)
             && let Err(error) = std::fs::remove_file(path)
@@ -167,69 +112,6 @@ impl Listener {
             tracing::debug!(%error, "the socket file could not be removed");
         }
     }
-
-    /// Until somebody is in the queue, or `wake` tells that it's over.
-    fn wait_for_clients(&self, wake: BorrowedFd<'_>) {
-        let mut waiting = [PollFd::new(&self.socket, PollFlags::IN), PollFd::new(&wake, PollFlags::IN)];
-        if let Err(error) = poll(&mut waiting, None)
-            && error != rustix::io::Errno::INTR
-        {
-            tracing::error!(%error, "waiting for connections failed; trying again");
-            std::thread::sleep(ACCEPT_PAUSE);
-        }
-    }
-
-    /// A plain call on a thread of its own: the socket is then registered with its worker's runtime only.
-    fn accept(&self) -> io::Result<AcceptedSocket> {
-        let (socket, client) = self.socket.accept()?;
-        socket.set_nonblocking(true)?;
-        Ok(match client.as_socket() {
-            Some(client) => AcceptedSocket::Tcp(socket.into(), client),
-            None => AcceptedSocket::Unix(socket.into()),
-        })
-    }
-
-    fn admit(&self, socket: AcceptedSocket, shared: &Shared, workers: &RwLock<Vec<WorkerHandle>>) {
-        let Some(permit) = shared.admission.admit() else {
-            return refuse_for_want_of_room(socket, shared);
-        };
-        let workers = workers.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(least) = workers.iter().min_by_key(|worker| worker.load.load(Ordering::Relaxed)) else {
-            return;
-        };
-        least.load.fetch_add(1, Ordering::Relaxed);
-        if least
-            .accepted
-            .send(Accepted { socket, listener: self.address.clone(), route: self.route(), permit })
-            .is_err()
-        {
-            tracing::error!("a worker is gone; its connection is dropped");
-        }
-    }
-}
-
-fn refuse_for_want_of_room(socket: AcceptedSocket, shared: &Shared) {
-    let error = SessionError { side: Side::Client, phase: Phase::Dial, cause: Cause::TooManyConnections };
-    shared.counters.fault(&error);
-    tracing::warn!("too many connections: a client is refused");
-    refuse(socket, &error);
-}
-
-/// Tells a client that there is no room, at once, in the form before a greeting.
-fn refuse(socket: AcceptedSocket, error: &SessionError) {
-    let Some(mut told) = error.for_client("") else { return };
-    told.sqlstate = None;
-    let mut bytes = Vec::new();
-    wire::packet::split(&told.build(), 0, &mut bytes);
-    // The socket is new, so its buffer has room; whoever has left already needs no answer.
-    drop(match &socket {
-        AcceptedSocket::Tcp(stream, _) => {
-            (&*stream).write_all(&bytes).and_then(|()| stream.shutdown(Shutdown::Write))
-        }
-        AcceptedSocket::Unix(stream) => {
-            (&*stream).write_all(&bytes).and_then(|()| stream.shutdown(Shutdown::Write))
-        }
-    });
 }
 
 /// Whether an inherited socket is the one that was meant: the order of a service manager's sockets is easily wrong.
@@ -290,8 +172,3 @@ pub fn remove_stale_socket(path: &Path) -> io::Result<()> {
 
 /// As HAProxy and MySQL: bursts of reconnects after a failover are thousands.
 const BACKLOG: i32 = 4096;
-/// Between two tries to accept when the process has no file descriptor left.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How long clients wait in the queue for files to become free. A burst of sessions that end and begin passes in less;
-/// clients that wait for a greeting give up only after ten seconds, or never.
-const ACCEPT_PATIENCE: Duration = Duration::from_secs(1);

@@ -1,16 +1,14 @@
 //! A running proxy: its listeners, its workers, and the ways to change and to end it.
 //!
-//! Not here: accepting (`listener`), serving (`worker`).
+//! Not here: accepting (`acceptor`), serving (`worker`).
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rustix::event::{EventfdFlags, eventfd};
-
+use crate::acceptor::{Acceptor, RunningAcceptor};
 use crate::admission::Admission;
 use crate::budget::Budget;
 use crate::cpu_allowance::CpuAllowance;
@@ -29,9 +27,7 @@ pub struct Proxy {
     listeners: Vec<Arc<Listener>>,
     shared: Arc<Shared>,
     config: Config,
-    /// Becomes readable when acceptors shall look up.
-    wake: Arc<OwnedFd>,
-    acceptors: Vec<JoinHandle<()>>,
+    acceptors: Vec<RunningAcceptor>,
     /// Those that get new sessions.
     workers: Arc<RwLock<Vec<WorkerHandle>>>,
     /// Those that still serve some, too.
@@ -125,13 +121,11 @@ impl Proxy {
             tap: Tap::default(),
         });
         shared.admission.set(config.connections_max(), config.connections_per_address_max);
-        let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(io::Error::from)?);
         let workers = config.workers;
         let mut proxy = Self {
             listeners,
             shared,
             config,
-            wake,
             acceptors: Vec::new(),
             workers: Arc::default(),
             worker_threads: Vec::new(),
@@ -165,12 +159,7 @@ impl Proxy {
 
     fn start_acceptors(&mut self) -> io::Result<()> {
         for listener in &self.listeners {
-            let (listener, shared) = (Arc::clone(listener), Arc::clone(&self.shared));
-            let (workers, wake) = (Arc::clone(&self.workers), Arc::clone(&self.wake));
-            let acceptor = std::thread::Builder::new().name("acceptor".to_owned()).spawn(move || {
-                listener.accept_until_drained(&shared, &workers, &shared.ending, wake.as_fd());
-            })?;
-            self.acceptors.push(acceptor);
+            self.acceptors.push(Acceptor::start(listener, &self.workers)?);
         }
         Ok(())
     }
@@ -281,14 +270,7 @@ impl Proxy {
     }
 
     fn join_acceptors(&mut self) {
-        if let Err(error) = rustix::io::write(&self.wake, &1_u64.to_ne_bytes()) {
-            tracing::error!(%error, "the acceptors could not be woken");
-        }
-        for acceptor in self.acceptors.drain(..) {
-            if acceptor.join().is_err() {
-                tracing::error!("an acceptor died");
-            }
-        }
+        self.acceptors.drain(..).for_each(RunningAcceptor::join);
     }
 }
 

@@ -1,7 +1,7 @@
 //! A worker: one thread, one single-threaded runtime, its own codec contexts and spare buffers.
 //!
 //! Invariants: nothing on the path of a byte is shared between workers but the memory budget.
-//! Not here: accepting (`listener`), helper threads for long codec work (`codec_threads`).
+//! Not here: accepting (`acceptor`), helper threads for long codec work (`codec_threads`).
 
 use std::cell::RefCell;
 use std::pin::pin;
@@ -16,6 +16,7 @@ use codec::Contexts;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::mpsc;
 
+use crate::acceptor::Acceptor;
 use crate::admission::{Admission, Permit};
 use crate::budget::Budget;
 use crate::buffer::SpareBuffers;
@@ -57,6 +58,13 @@ pub(crate) struct Worker {
     pub(crate) pairs: Rc<Pool>,
 }
 
+/// What a worker is given.
+pub(crate) enum Work {
+    Session(Accepted),
+    /// To accept from; the first worker's.
+    Listener(Acceptor),
+}
+
 /// A client on its way to a worker.
 pub(crate) struct Accepted {
     pub(crate) socket: AcceptedSocket,
@@ -72,11 +80,11 @@ pub(crate) enum AcceptedSocket {
     Unix(std::os::unix::net::UnixStream),
 }
 
-/// A worker's end that the acceptor holds.
+/// A worker's end that acceptors hold.
 pub(crate) struct WorkerHandle {
-    pub(crate) accepted: mpsc::UnboundedSender<Accepted>,
+    pub(crate) queue: mpsc::UnboundedSender<Work>,
     /// Sessions that this worker serves.
-    pub(crate) load: Arc<AtomicUsize>,
+    load: Arc<AtomicUsize>,
 }
 
 impl WorkerHandle {
@@ -86,7 +94,7 @@ impl WorkerHandle {
         shared: Arc<Shared>,
         io_uring: bool,
     ) -> std::io::Result<(Self, JoinHandle<()>)> {
-        let (accepted, queue) = mpsc::unbounded_channel();
+        let (sender, queue) = mpsc::unbounded_channel();
         let load = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&load);
         let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
@@ -114,12 +122,25 @@ impl WorkerHandle {
             runtime.shutdown_background();
         })?;
         is_ready.recv().unwrap_or_else(|_| Err(std::io::ErrorKind::Other.into()))?;
-        Ok((Self { accepted, load }, thread))
+        Ok((Self { queue: sender, load }, thread))
+    }
+
+    /// Sessions that it serves.
+    pub(crate) fn load(&self) -> usize {
+        self.load.load(Ordering::Relaxed)
+    }
+
+    /// Gives it a client.
+    pub(crate) fn serve(&self, accepted: Accepted) {
+        self.load.fetch_add(1, Ordering::Relaxed);
+        if self.queue.send(Work::Session(accepted)).is_err() {
+            tracing::error!("a worker is gone; its connection is dropped");
+        }
     }
 }
 
 async fn serve(
-    mut queue: mpsc::UnboundedReceiver<Accepted>,
+    mut queue: mpsc::UnboundedReceiver<Work>,
     shared: Arc<Shared>,
     load: Arc<AtomicUsize>,
     sends: Sends,
@@ -133,8 +154,11 @@ async fn serve(
     let mut sessions = tokio::task::JoinSet::new();
     loop {
         tokio::select! {
-            accepted = queue.recv() => match accepted {
-                Some(accepted) => {
+            work = queue.recv() => match work {
+                Some(Work::Listener(acceptor)) => {
+                    tokio::task::spawn_local(acceptor.run(Arc::clone(&worker.shared)));
+                }
+                Some(Work::Session(accepted)) => {
                     let (worker, load) = (Rc::clone(&worker), Arc::clone(&load));
                     sessions.spawn_local(async move {
                         session::serve(accepted, &worker).await;

@@ -6,7 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use socket2::{SockRef, Socket as Socket2, TcpKeepalive};
+use socket2::{Domain, SockRef, Socket as Socket2, TcpKeepalive, Type};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
@@ -51,7 +51,20 @@ async fn within<T>(limit: Duration, work: impl Future<Output = io::Result<T>>) -
 }
 
 async fn connect(address: SocketAddr, user_timeout: Duration) -> io::Result<Leg> {
-    let stream = TcpStream::connect(address).await?;
+    let socket = Socket2::new(Domain::for_address(address), Type::STREAM.nonblocking(), None)?;
+    // A server on this host is there at once. Tokio's own connect would wait for the next look at all sockets to learn it.
+    let is_there = match socket.connect(&address.into()) {
+        Ok(()) => true,
+        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => false,
+        Err(error) => return Err(error),
+    };
+    let stream = TcpStream::from_std(socket.into())?;
+    if !is_there {
+        stream.writable().await?;
+        if let Some(error) = stream.take_error()? {
+            return Err(error);
+        }
+    }
     set_options(&SockRef::from(&stream), user_timeout)?;
     Ok(Leg::tcp(stream))
 }
@@ -75,8 +88,6 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 #[cfg(test)]
 mod tests {
-    use socket2::{Domain, Type};
-
     use super::*;
 
     /// The kernel's end of a silent dead peer: the first probe at or behind the user timeout that another went before.
