@@ -21,6 +21,8 @@ pub(super) struct Drain {
     /// What is being measured: bytes, seconds.
     window: (f64, f64),
     bytes_per_s: Option<f64>,
+    /// It was seen here, and not only assumed.
+    is_seen: bool,
 }
 
 impl Drain {
@@ -47,7 +49,11 @@ impl Drain {
         if queued_len == 0 {
             // Whatever was taken in so little time was taken no slower than this.
             self.window = (0.0, 0.0);
-            self.bytes_per_s = self.bytes_per_s.map(|rate| rate.max(len / time_s));
+            let least = len / time_s;
+            if let Some(rate) = self.bytes_per_s.as_mut().filter(|rate| least > **rate) {
+                *rate = least;
+                self.is_seen = true;
+            }
             return;
         }
         self.window.0 += len;
@@ -59,6 +65,7 @@ impl Drain {
             let rate = (len / time_s).max(1.0);
             // A link that changes is followed at once; half of the old rate damps its noise.
             self.bytes_per_s = Some(self.bytes_per_s.map_or(rate, |old| f64::midpoint(old, rate)));
+            self.is_seen = true;
             self.window = (0.0, 0.0);
         }
     }
@@ -66,6 +73,11 @@ impl Drain {
     /// Bytes per second, if the destination was ever what others waited for.
     pub(super) const fn bytes_per_s(&self) -> Option<f64> {
         self.bytes_per_s
+    }
+
+    /// The same, if this destination has shown it itself.
+    pub(super) fn seen_bytes_per_s(&self) -> Option<f64> {
+        self.bytes_per_s.filter(|_| self.is_seen)
     }
 
     /// Another destination on the same link has seen it.
@@ -98,6 +110,20 @@ mod tests {
     }
 
     #[test]
+    fn what_has_not_come_into_the_socket_is_not_acknowledged() {
+        let (mut drain, rate) = (Drain::default(), 100_000);
+        drain.look(MS, 0);
+        drain.sent(1_000_000);
+        for ms in 2..=9_u32 {
+            // The socket holds 50,000 bytes, and what it took is acknowledged.
+            let taken_len = u64::from(ms - 1) * rate + 50_000;
+            let look = super::super::Look { queued_len: 50_000, ..super::super::Look::NOTHING };
+            drain.look(ms * MS, look.behind(1_000_000 - taken_len).queued_len);
+        }
+        assert_eq!(drain.bytes_per_s(), Some(1e8));
+    }
+
+    #[test]
     fn an_empty_queue_tells_a_rate_from_below_only() {
         let mut drain = Drain::default();
         drain.look(Duration::ZERO, 0);
@@ -107,8 +133,9 @@ mod tests {
         }
         assert_eq!(drain.bytes_per_s(), None);
         drain.assume(1e5);
+        assert_eq!((drain.bytes_per_s(), drain.seen_bytes_per_s()), (Some(1e5), None));
         drain.sent(1_000);
         drain.look(10 * MS, 0);
-        assert_eq!(drain.bytes_per_s(), Some(1e6));
+        assert_eq!((drain.bytes_per_s(), drain.seen_bytes_per_s()), (Some(1e6), Some(1e6)));
     }
 }

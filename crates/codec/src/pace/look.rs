@@ -30,6 +30,13 @@ impl Look {
         round_trip: Duration::ZERO,
     };
 
+    /// The same where so many bytes that count as handed over have not come into the socket yet.
+    #[must_use]
+    pub const fn behind(self, unwritten_len: u64) -> Self {
+        let Self { queued_len, unsent_len, .. } = self;
+        Self { queued_len: queued_len + unwritten_len, unsent_len: unsent_len + unwritten_len, ..self }
+    }
+
     /// How long the link is busy with what was sent before, at this rate: with what is unsent, and with what waits in the
     /// network, which is what is on its way beyond what a link without a queue holds.
     pub(super) fn busy_s(&self, bytes_per_s: f64) -> f64 {

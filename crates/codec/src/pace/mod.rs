@@ -18,7 +18,8 @@
 //! Invariants: no clock (time is an argument), no randomness; bounded memory; while nothing is known of the link frames go
 //! stored; data that doesn't shrink is tried ever more rarely.
 //!
-//! Not here: sockets (crate `proxy` looks at them), what servers pack at a level that is fixed at login. See `docs/adr/0021-pace-fills-an-idle-link.md`.
+//! Not here: sockets (crate `proxy` looks at them), what servers pack at a level that is fixed at login. See
+//! `docs/adr/0021-pace-fills-an-idle-link.md` and `docs/adr/0036-pace-knows-what-is-not-there-yet.md`.
 
 mod allowance;
 mod candidate;
@@ -26,6 +27,7 @@ mod choice;
 mod drain;
 mod look;
 mod packing_server;
+mod queue;
 mod reader;
 mod replies;
 mod reply_times;
@@ -39,11 +41,12 @@ mod thrift_simulation;
 use std::time::Duration;
 
 pub use self::allowance::Allowance;
-use self::candidate::{Candidate, GUESS_IS_CAUTIOUS};
+use self::candidate::Candidate;
 pub use self::choice::{Choice, Reason};
 use self::drain::Drain;
 pub use self::look::Look;
 pub use self::packing_server::{LegChoice, LegReason, Packing, PackingServer, RepliesSeen};
+use self::queue::SHORT_OF_CPU;
 use self::reader::Reader;
 pub use self::replies::Replies;
 use self::replies::{Reply, Turn};
@@ -57,6 +60,8 @@ pub struct Pace {
     candidates: Vec<Candidate>,
     drain: Drain,
     link_bytes_per_s: Option<f64>,
+    /// The same, if this connection has seen it itself.
+    link_seen_bytes_per_s: Option<f64>,
     now: Duration,
     looked: Look,
     /// Frames since one went stored because the link had nothing to do.
@@ -67,12 +72,16 @@ pub struct Pace {
     last: Last,
     /// The frame that was chosen about is alone: nothing was sent just before, and nothing follows.
     is_alone: bool,
+    /// Its plain length, until the first of it is handed over: one that passes stored goes in pieces.
+    alone_len: Option<f64>,
     /// The frame before, if it was alone.
     turn: Option<Turn>,
     /// Bytes that were handed over.
     sent_len: u64,
     /// Small replies shrink, too.
     has_history: bool,
+    /// How fast large packets came that were collected to be packed.
+    source_bytes_per_s: Option<f64>,
 }
 
 /// How much may be on its way to the socket.
@@ -92,6 +101,7 @@ impl Pace {
             candidates: Candidate::all(algorithm, level_max),
             drain: Drain::default(),
             link_bytes_per_s: None,
+            link_seen_bytes_per_s: None,
             now: Duration::ZERO,
             looked: Look::NOTHING,
             hidden: SHORT_OF_CPU,
@@ -99,9 +109,11 @@ impl Pace {
             reader: Reader::new(),
             last: Last { is_packed: false, len: 0 },
             is_alone: false,
+            alone_len: None,
             turn: None,
             sent_len: 0,
             has_history: false,
+            source_bytes_per_s: None,
         }
     }
 
@@ -123,16 +135,16 @@ impl Pace {
         self.reader.assume(gains);
     }
 
-    /// Whether packed bytes were found to get through the reader sooner, if it was ever the limit.
+    /// Whether packed bytes were found here to get through the reader sooner, if it was ever the limit.
     #[must_use]
     pub const fn reader_gains(&self) -> Option<bool> {
         self.reader.found()
     }
 
-    /// The rate of the link, bytes per second, if it was ever the limit.
+    /// The rate of the link, bytes per second, if it was ever the limit here; what was assumed is not told again.
     #[must_use]
-    pub fn link_bytes_per_s(&self) -> Option<f64> {
-        self.link_bytes_per_s
+    pub const fn link_seen_bytes_per_s(&self) -> Option<f64> {
+        self.link_seen_bytes_per_s
     }
 
     /// The socket was looked at; call it before a choice, and again before what it led to is sent.
@@ -143,22 +155,57 @@ impl Pace {
         self.drain.look(look.now, look.queued_len);
         if !self.reader.is_limit() {
             self.link_bytes_per_s = self.drain.bytes_per_s();
+            self.link_seen_bytes_per_s = self.drain.seen_bytes_per_s();
         }
     }
 
     /// What to do with a frame of `plain_len` bytes; `more` follow it at once, or somebody waits for it.
     /// `replies` is what all connections of this link and direction share.
     pub fn choose(&mut self, plain_len: usize, more: bool, now: Duration, replies: &mut Replies) -> Choice {
-        self.now = now;
-        self.is_alone = !more && !self.had_more;
-        if self.is_alone
-            && let Some(choice) = self.alone(number(plain_len), replies)
-        {
-            return choice;
-        }
-        let choice = self.in_a_queue(plain_len, more);
+        let alone = self.begin(plain_len, more, now, replies);
+        let choice = alone.unwrap_or_else(|| self.in_a_queue(plain_len, more, 0.0));
         self.had_more = more;
         choice
+    }
+
+    /// The same for a packet of which `missing_len` bytes have still to come: packed it waits for them, while stored it goes as
+    /// they come. Nothing follows that is known of.
+    pub fn choose_early(
+        &mut self,
+        plain_len: usize,
+        missing_len: usize,
+        now: Duration,
+        replies: &mut Replies,
+    ) -> Choice {
+        let missing_s = self.source_bytes_per_s.map_or(0.0, |rate| number(missing_len) / rate);
+        let alone = self.begin(plain_len, false, now, replies);
+        let choice = alone.unwrap_or_else(|| self.in_a_queue(plain_len, false, missing_s));
+        self.had_more = false;
+        choice
+    }
+
+    /// The choice, if it waits for an answer.
+    fn begin(
+        &mut self,
+        plain_len: usize,
+        more: bool,
+        now: Duration,
+        replies: &mut Replies,
+    ) -> Option<Choice> {
+        self.now = now;
+        self.is_alone = !more && !self.had_more;
+        self.alone_len = self.is_alone.then(|| number(plain_len));
+        if self.is_alone { self.alone(number(plain_len), replies) } else { None }
+    }
+
+    /// What was missing of a packet came in this time.
+    pub fn collected(&mut self, missing_len: usize, took: Duration) {
+        // Less was on its way already.
+        if missing_len >= MISSING_LEN_MIN {
+            let rate = number(missing_len) / took.as_secs_f64().max(1e-9);
+            self.source_bytes_per_s =
+                Some(self.source_bytes_per_s.map_or(rate, |old| f64::midpoint(old, rate)));
+        }
     }
 
     /// A frame that waits for an answer.
@@ -186,106 +233,6 @@ impl Pace {
 
     const fn reply(&self, len: f64) -> Reply {
         Reply { len, has_history: self.has_history }
-    }
-
-    fn in_a_queue(&mut self, plain_len: usize, more: bool) -> Choice {
-        let Some(rate) = self.drain.bytes_per_s() else {
-            return Choice { level: None, reason: Reason::LinkNotSeen };
-        };
-        let frame = Frame { len: number(plain_len), more, queue_s: self.looked.busy_s(rate) };
-        if let Some(level) = self.untried(&frame, rate) {
-            return Choice { level: Some(level), reason: Reason::TriesLevel };
-        }
-        let Some((level, packed_s)) = self.fastest(&frame, rate) else {
-            // The first of several doesn't count: there was nothing to be busy with.
-            if self.had_more {
-                self.hidden = 0;
-            }
-            let is_known = self.thriftiest(frame.len).is_some();
-            let reason = if is_known { Reason::LinkIsIdle } else { Reason::DoesNotShrink };
-            return Choice { level: None, reason };
-        };
-        self.hidden = self.hidden.saturating_add(1);
-        if packed_s >= frame.len / rate * GAIN_MIN {
-            return Choice { level: None, reason: Reason::Slower };
-        }
-        if !(self.reader.is_limit() && more) {
-            return Choice { level: Some(level), reason: Reason::Faster };
-        }
-        let pack_s = self
-            .candidates
-            .iter()
-            .find(|candidate| candidate.level() == level)
-            .map_or(0.0, |it| it.pack_s(frame.len));
-        let codec_s_per_byte = (pack_s + self.unpack_s(frame.len)) / frame.len;
-        if self.reader.packs(self.now, codec_s_per_byte) {
-            Choice { level: Some(level), reason: Reason::ReaderGains }
-        } else {
-            Choice { level: None, reason: Reason::ReaderLoses }
-        }
-    }
-
-    /// A level that is not known on such data, where trying it costs no time of the link's, or hardly any.
-    fn untried(&mut self, frame: &Frame, rate: f64) -> Option<u8> {
-        let easiest = self.candidates.first()?.level();
-        self.candidates.iter_mut().find_map(|candidate| {
-            let pack_s = candidate.pack_s(frame.len);
-            // The easiest may gain on an idle link, too, if it does what it mostly does.
-            let is_easiest = candidate.level() == easiest;
-            let is_hoped =
-                pack_s * (1.0 + 1.0 / UNPACKING_IS_FASTER) < frame.len / rate * (1.0 - 1.0 / RATIO_HOPED);
-            let may = pack_s < frame.queue_s * GUESS_IS_CAUTIOUS || (is_easiest && is_hoped);
-            candidate.takes_turn(frame.len, may).then(|| candidate.level())
-        })
-    }
-
-    /// The level that takes most bytes off the link in its time.
-    fn thriftiest(&self, len: f64) -> Option<&Candidate> {
-        let known = self.candidates.iter().filter_map(|candidate| {
-            let ratio = candidate.ratio(len)?;
-            Some((candidate, (1.0 - 1.0 / ratio) / candidate.pack_s(len)))
-        });
-        known.max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(candidate, _)| candidate)
-    }
-
-    /// Lately a frame went stored because the link had nothing to do.
-    fn is_short_of_cpu(&self) -> bool {
-        self.hidden < SHORT_OF_CPU
-    }
-
-    /// How long the receiver unpacks a frame, which hardly depends on the level.
-    fn unpack_s(&self, len: f64) -> f64 {
-        self.candidates.first().map_or(0.0, |easiest| easiest.pack_s(len)) / UNPACKING_IS_FASTER
-    }
-
-    /// The level that costs the least time at this rate of the link, and that time.
-    fn fastest(&self, frame: &Frame, rate: f64) -> Option<(u8, f64)> {
-        let unpack_s = self.unpack_s(frame.len);
-        let thriftiest = self.thriftiest(frame.len)?;
-        let mut best: Option<(u8, f64)> = None;
-        for candidate in &self.candidates {
-            let Some(ratio) = candidate.ratio(frame.len) else { continue };
-            let is_thriftiest = candidate.level() == thriftiest.level();
-            if self.is_short_of_cpu() && !is_thriftiest {
-                continue;
-            }
-            let pack_s = candidate.pack_s(frame.len);
-            let link_s = frame.len / ratio / rate;
-            let time_s = if frame.more && frame.len <= ALONE_LEN {
-                // A harder level leaves enough of the queue for the next frame.
-                let next_s = if is_thriftiest { 0.0 } else { thriftiest.pack_s(frame.len) };
-                if pack_s + next_s > frame.queue_s {
-                    continue;
-                }
-                link_s.max(unpack_s)
-            } else {
-                (pack_s - frame.queue_s).max(0.0) + link_s + unpack_s
-            };
-            if best.is_none_or(|(_, best_s)| time_s < best_s * GAIN_OF_LEVEL) {
-                best = Some((candidate.level(), time_s));
-            }
-        }
-        best
     }
 
     /// Nothing is sent any more.
@@ -329,10 +276,10 @@ impl Pace {
     /// A frame of `plain_len` bytes was handed over as `len` bytes.
     pub fn sent(&mut self, plain_len: usize, len: usize, now: Duration, replies: &mut Replies) {
         self.now = now;
-        if self.is_alone {
-            self.turn = Some(replies.sent(now, self.reply(number(plain_len)), self.turn));
-        } else {
+        if !self.is_alone {
             self.left(replies);
+        } else if let Some(len) = self.alone_len.take() {
+            self.turn = Some(replies.sent(now, self.reply(len), self.turn));
         }
         self.sent_len += len as u64;
         self.last = Last { is_packed: len < plain_len, len: len as u64 };
@@ -349,30 +296,10 @@ struct Last {
     len: u64,
 }
 
-/// What is to be decided about.
-struct Frame {
-    /// Plain bytes.
-    len: f64,
-    /// Others follow it at once.
-    more: bool,
-    /// How long the link is busy with what was sent before.
-    queue_s: f64,
-}
-
 fn number(len: usize) -> f64 {
     len as f64
 }
 
-/// Packed has to be so much faster: what is known is not known better.
-const GAIN_MIN: f64 = 0.97;
-/// A harder level has to be so much faster than an easier one: it takes more CPU.
-const GAIN_OF_LEVEL: f64 = 0.95;
-/// Unpacking is faster than packing by at least this, for every algorithm and level (`examples/speeds.rs`).
-const UNPACKING_IS_FASTER: f64 = 2.0;
-/// What is hoped of data that was never packed.
-const RATIO_HOPED: f64 = 1.5;
-/// As long as a frame in so many goes stored for want of time, the time goes where it saves most.
-const SHORT_OF_CPU: u32 = 128;
 /// A link that took so much without a queue has none.
 const UNKNOWN_LEN: u64 = 1 << 20;
 const FIRST_FRAME_LEN: usize = 32 << 10;
@@ -383,5 +310,5 @@ const UNSENT_LEN_MIN: u64 = 64 << 10;
 const UNSENT_LEN_MAX: u64 = 256 << 10;
 /// Frames of this length leave a queue, if the link is slow.
 const LARGE_LEN: f64 = 64.0 * 1024.0;
-/// Longer frames are large packets, which nothing else hides.
-const ALONE_LEN: f64 = 256.0 * 1024.0;
+/// So much of a packet takes long enough to tell how fast it comes.
+const MISSING_LEN_MIN: usize = 64 << 10;

@@ -100,10 +100,9 @@ impl Reader {
     /// Another connection to it has found whether packed is faster.
     pub(super) const fn assume(&mut self, packs: bool) {
         self.assumed = Some(packs);
-        self.found = Some(packs);
     }
 
-    /// Whether packed was found to be faster, here or by another connection.
+    /// Whether packed was found to be faster, here.
     pub(super) const fn found(&self) -> Option<bool> {
         self.found
     }

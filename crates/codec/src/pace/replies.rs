@@ -160,11 +160,13 @@ impl Class {
         match &mut self.state {
             State::New => {}
             State::Settled { cycle_s: found_s, .. } => {
-                let is_other = cycle_s > *found_s * SHIFT || *found_s > cycle_s * SHIFT;
-                let is_prior = self.belief.is_none();
-                self.epoch.cycles_s.clear();
                 // A prior says how long a cycle may be; what was found, how long it was.
-                if is_other && !(is_prior && cycle_s < *found_s) {
+                let is_other = match self.belief {
+                    None => cycle_s > *found_s,
+                    Some(_) => cycle_s > *found_s * SHIFT || *found_s > cycle_s * SHIFT,
+                };
+                self.epoch.cycles_s.clear();
+                if is_other {
                     self.try_both(now);
                 }
             }

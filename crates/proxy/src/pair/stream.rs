@@ -364,7 +364,7 @@ impl PairStream {
         if self.is_cut
             && let Some(paced) = &mut self.paced
         {
-            paced.look_anyway(&self.below);
+            paced.look_anyway(&self.below, self.out.len() - self.out_start);
         }
         self.is_cut = !self.out.is_empty();
         while let Some(waiting) = self.out.get(self.out_start..)

@@ -44,7 +44,7 @@ pub(super) enum Levels {
 
 enum Chooser {
     Latency(Box<Pace>),
-    Cost(Cost),
+    Cost(Box<Cost>),
 }
 
 /// The fewest bytes within budgets.
@@ -92,7 +92,13 @@ impl Paced {
             Levels::OfHistory(level) => Thrift::at_level(algorithm, level),
         };
         let looker = Looker::new(leg, thrift.room().unsent_len);
-        Self::new(Chooser::Cost(Cost { thrift, budgets, had_more: false }), looker, link, algorithm, side)
+        Self::new(
+            Chooser::Cost(Box::new(Cost { thrift, budgets, had_more: false })),
+            looker,
+            link,
+            algorithm,
+            side,
+        )
     }
 
     const fn new(
@@ -120,14 +126,16 @@ impl Paced {
         if !self.chooser.is_in_a_queue() && self.until_look > 0 {
             return;
         }
-        self.look_anyway(leg);
+        self.look_anyway(leg, 0);
     }
 
-    /// The socket has just taken a part of what was left over: that tells how fast it does.
-    pub(crate) fn look_anyway(&mut self, leg: &Leg) {
+    /// The socket has just taken a part of what was left over: that tells how fast it does. `unwritten_len` bytes of what was
+    /// handed over are still left.
+    pub(crate) fn look_anyway(&mut self, leg: &Leg, unwritten_len: usize) {
         self.until_look = LOOK_EVERY;
         let Some(looker) = &mut self.looker else { return };
         let Some(look) = looker.look(leg, self.link.now()) else { return };
+        let look = look.behind(unwritten_len as u64);
         match &mut self.chooser {
             Chooser::Latency(pace) => pace.look(look),
             Chooser::Cost(cost) => cost.thrift.look(&look),
@@ -142,13 +150,36 @@ impl Paced {
     }
 
     pub(crate) fn choose(&mut self, plain_len: usize, more: bool) -> Choice {
-        self.until_look = self.until_look.saturating_sub(1);
         let choice = match &mut self.chooser {
             Chooser::Latency(pace) => {
                 pace.choose(plain_len, more, self.link.now(), &mut self.link.replies(self.algorithm))
             }
             Chooser::Cost(cost) => cost.choose(plain_len, more, &self.link),
         };
+        self.chose(choice)
+    }
+
+    /// The same for a packet of which `missing_len` bytes have still to come.
+    pub(super) fn choose_early(&mut self, plain_len: usize, missing_len: usize) -> Choice {
+        let choice = match &mut self.chooser {
+            Chooser::Latency(pace) => {
+                let mut replies = self.link.replies(self.algorithm);
+                pace.choose_early(plain_len, missing_len, self.link.now(), &mut replies)
+            }
+            Chooser::Cost(cost) => cost.choose(plain_len, false, &self.link),
+        };
+        self.chose(choice)
+    }
+
+    /// They came in this time.
+    pub(super) fn collected(&mut self, missing_len: usize, took: Duration) {
+        if let Chooser::Latency(pace) = &mut self.chooser {
+            pace.collected(missing_len, took);
+        }
+    }
+
+    fn chose(&mut self, choice: Choice) -> Choice {
+        self.until_look = self.until_look.saturating_sub(1);
         self.last = Some(choice);
         match self.reasons.iter_mut().find(|(reason, _)| *reason == choice.reason) {
             Some((_, count)) => *count += 1,
@@ -235,7 +266,7 @@ impl Drop for Paced {
                 if let Some(gains) = pace.reader_gains() {
                     self.link.found_reader(gains);
                 }
-                pace.link_bytes_per_s()
+                pace.link_seen_bytes_per_s()
             }
             Chooser::Cost(cost) => {
                 cost.thrift.left(&mut cost.budgets.cpu.hold().0);

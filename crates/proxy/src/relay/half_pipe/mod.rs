@@ -229,7 +229,7 @@ impl HalfPipe {
         if let Some(packer) = &mut self.packer {
             if let Some(paced) = &mut packer.paced {
                 if packer.is_cut {
-                    paced.look_anyway(destination);
+                    paced.look_anyway(destination, packer.output.len());
                 }
                 paced.hand_over(destination);
             }

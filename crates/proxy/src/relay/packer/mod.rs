@@ -9,19 +9,24 @@
 //! 0xFFFFFF bytes; a frame under 50 bytes or that doesn't shrink goes stored.
 //! Not here: ids of packets (`wire::conversation`), the flush rule (`half_pipe`).
 
+mod job;
+mod large;
+
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use codec::{Algorithm, Contexts};
-use tokio::task::JoinHandle;
 use wire::conversation::{Conversation, Plan};
 use wire::limits::{COMPRESS_LEN_MIN, FRAME_LEN_MAX, SHARED_FRAME_LEN_MAX, SHARED_FRAME_LEN_UNKNOWN};
-use wire::{Fault, Side, frame};
+use wire::{Side, frame};
 
+use self::job::{Job, encode_large};
+use self::large::{Large, Stored};
 use super::paced::Paced;
 use crate::budget::Reservation;
 use crate::buffer::Buffer;
-use crate::codec_time::{Begun, CodecTime, Took};
+use crate::codec_time::{CodecTime, Took};
 use crate::worker::Worker;
 use crate::{Cause, Traffic};
 
@@ -49,46 +54,8 @@ pub(super) struct Packer {
     large: Option<Large>,
     /// Memory set aside for the frame that waits to be delivered.
     reservation: Option<Reservation>,
-    job: Option<JoinHandle<Result<Encoded, Fault>>>,
+    job: Option<Job>,
     time: CodecTime,
-}
-
-/// A packet too long to share a frame.
-enum Large {
-    /// It is collected, to be packed.
-    Collected {
-        /// With its header, bytes.
-        len: usize,
-        /// `None` where the peer's own packed body is there already.
-        reservation: Option<Reservation>,
-    },
-    /// There is no memory for it: it passes stored.
-    Stored(Stored),
-}
-
-impl Large {
-    /// A packet of `len` bytes that passes stored.
-    fn stored(len: usize) -> Self {
-        let first_len = len.min(FRAME_LEN_MAX);
-        Self::Stored(Stored { due: [first_len, len - first_len], left: 0 })
-    }
-}
-
-/// The frames of a packet that passes stored.
-struct Stored {
-    /// Lengths of the frames that were not announced yet.
-    due: [usize; 2],
-    /// Bytes until the announced frame's end.
-    left: usize,
-}
-
-struct Encoded {
-    bytes: Vec<u8>,
-    level: u8,
-    plain_len: usize,
-    took: Took,
-    packed: u64,
-    stored: u64,
 }
 
 impl Packer {
@@ -163,14 +130,18 @@ impl Packer {
         self.ends_frame = plan.ends_frame || is_large;
         if is_large {
             // Collected and packed together: the packet, and at worst as much again.
+            let missing_len = len.saturating_sub(pass.inner.bytes.len());
             let is_stored = self.body.is_none()
-                && self.paced.as_mut().is_some_and(|paced| paced.choose(len, false).level.is_none());
+                && self
+                    .paced
+                    .as_mut()
+                    .is_some_and(|paced| paced.choose_early(len, missing_len).level.is_none());
             self.large = Some(if is_stored {
                 Large::stored(len)
             } else {
                 match pass.worker.shared.budget.try_reserve(2 * len) {
                     None if self.body.is_none() => Large::stored(len),
-                    reservation => Large::Collected { len, reservation },
+                    reservation => Large::Collected { len, reservation, since: Instant::now(), missing_len },
                 }
             });
         }
@@ -180,7 +151,7 @@ impl Packer {
     /// Gives back the memory that is set aside for the packet that has begun, which then passes stored; says
     /// whether there was any. Who waits for memory must hold none.
     pub(super) fn stop_collecting(&mut self) -> bool {
-        let Some(Large::Collected { len, reservation: Some(_) }) = self.large else { return false };
+        let Some(Large::Collected { len, reservation: Some(_), .. }) = self.large else { return false };
         self.large = Some(Large::stored(len));
         true
     }
@@ -260,8 +231,11 @@ impl Packer {
     /// Makes a frame of the complete packets; `more` follow them at once, or somebody waits for them.
     pub(super) fn emit(&mut self, more: bool, pass: &mut Pass<'_>) -> Result<(), Cause> {
         let len = std::mem::take(&mut self.complete_len);
-        if let Some(Large::Collected { reservation, .. }) = self.large.take() {
+        if let Some(Large::Collected { reservation, since, missing_len, .. }) = self.large.take() {
             self.reservation = reservation;
+            if let Some(paced) = &mut self.paced {
+                paced.collected(missing_len, since.elapsed());
+            }
         }
         let body = self.body.take();
         let plain = pass.inner.bytes.waiting().get(..len).unwrap_or_default();
@@ -308,12 +282,13 @@ impl Packer {
             let ids = self.frame_ids;
             // A large packet is alone in the buffer, whose memory then moves instead of being copied.
             let plain = if len == pass.inner.bytes.len() { pass.inner.bytes.take() } else { plain.to_vec() };
-            let job = pass
+            let asked = Instant::now();
+            let work = pass
                 .worker
                 .shared
                 .context_pool
                 .run(move |contexts| encode_large(contexts, algorithm, level, ids, &plain));
-            self.job = Some(job);
+            self.job = Some(Job { work, asked });
         }
         if let Some(paced) = &mut self.paced
             && self.job.is_none()
@@ -332,11 +307,13 @@ impl Packer {
         traffic: &mut Traffic,
     ) -> Poll<Result<(), Cause>> {
         let Some(job) = &mut self.job else { return Poll::Ready(Ok(())) };
-        let done = ready!(Pin::new(job).poll(cx));
+        let done = ready!(Pin::new(&mut job.work).poll(cx));
+        let waited = job.asked.elapsed();
         self.job = None;
         let encoded = done.map_err(|_| Cause::CodecThreadFailed)?.map_err(Cause::Protocol)?;
         if let Some(paced) = &mut self.paced {
-            paced.packed(encoded.level, encoded.plain_len, encoded.bytes.len(), encoded.took);
+            let took = Took { wall: waited, ..encoded.took };
+            paced.packed(encoded.level, encoded.plain_len, encoded.bytes.len(), took);
             paced.made(encoded.plain_len, encoded.bytes.len());
         }
         self.output.append_owned(encoded.bytes, &worker.spare);
@@ -408,28 +385,6 @@ pub(super) struct Inner {
     pub(super) traffic: Traffic,
     /// Bytes of codec work done on this thread since the last pause.
     pub(super) worked_len: usize,
-}
-
-fn encode_large(
-    contexts: &mut Contexts,
-    algorithm: Algorithm,
-    level: u8,
-    ids: [u8; 2],
-    plain: &[u8],
-) -> Result<Encoded, Fault> {
-    let begun = Begun::now(plain.len());
-    let plain_len = plain.len();
-    let mut encoded =
-        Encoded { bytes: Vec::new(), level, plain_len, took: Took::default(), packed: 0, stored: 0 };
-    for (part, id) in plain.chunks(FRAME_LEN_MAX).zip(ids) {
-        if frame::encode(contexts, algorithm, level, id, part, &mut encoded.bytes)? {
-            encoded.packed += 1;
-        } else {
-            encoded.stored += 1;
-        }
-    }
-    encoded.took = begun.end();
-    Ok(encoded)
 }
 
 /// Frames of several packets are closed at this length: packing it takes a worker about a millisecond, and a

@@ -1,0 +1,198 @@
+//! A frame behind or before others, or a large one: which level costs the least time, by the rate of the link and what waits
+//! for it.
+//!
+//! Not here: frames that wait for an answer (`replies`), what a level does (`candidate`).
+
+use super::candidate::{Candidate, GUESS_IS_CAUTIOUS};
+use super::{Choice, Pace, Reason, number};
+
+/// What is to be decided about.
+struct Frame {
+    /// Plain bytes.
+    len: f64,
+    /// Others follow it at once.
+    more: bool,
+    /// How long the link is busy with what was sent before.
+    queue_s: f64,
+    /// How long it takes until all of it is here.
+    missing_s: f64,
+}
+
+impl Pace {
+    /// What to do with a frame whose last byte is here in `missing_s`.
+    pub(super) fn in_a_queue(&mut self, plain_len: usize, more: bool, missing_s: f64) -> Choice {
+        let Some(rate) = self.drain.bytes_per_s() else {
+            return Choice { level: None, reason: Reason::LinkNotSeen };
+        };
+        // What has passed since the look is no longer in the queue.
+        let passed_s = self.now.saturating_sub(self.looked.now).as_secs_f64();
+        let queue_s = (self.looked.busy_s(rate) - passed_s).max(0.0);
+        let frame = Frame { len: number(plain_len), more, queue_s, missing_s };
+        if let Some(level) = self.untried(&frame, rate) {
+            return Choice { level: Some(level), reason: Reason::TriesLevel };
+        }
+        let Some((level, packed_s)) = self.fastest(&frame, rate) else {
+            // The first of several doesn't count: there was nothing to be busy with.
+            if self.had_more {
+                self.hidden = 0;
+            }
+            let is_known = self.thriftiest(frame.len).is_some();
+            let reason = if is_known { Reason::LinkIsIdle } else { Reason::DoesNotShrink };
+            return Choice { level: None, reason };
+        };
+        self.hidden = self.hidden.saturating_add(1);
+        let stored_s = (frame.len / rate).max(missing_s - queue_s);
+        if packed_s >= stored_s * GAIN_MIN {
+            return Choice { level: None, reason: Reason::Slower };
+        }
+        if !(self.reader.is_limit() && more) {
+            return Choice { level: Some(level), reason: Reason::Faster };
+        }
+        let pack_s = self
+            .candidates
+            .iter()
+            .find(|candidate| candidate.level() == level)
+            .map_or(0.0, |it| it.pack_s(frame.len));
+        let codec_s_per_byte = (pack_s + self.unpack_s(frame.len)) / frame.len;
+        if self.reader.packs(self.now, codec_s_per_byte) {
+            Choice { level: Some(level), reason: Reason::ReaderGains }
+        } else {
+            Choice { level: None, reason: Reason::ReaderLoses }
+        }
+    }
+
+    /// A level that is not known on such data, where trying it costs no time of the link's, or hardly any.
+    fn untried(&mut self, frame: &Frame, rate: f64) -> Option<u8> {
+        let easiest = self.candidates.first()?;
+        // What it makes no use of, harder ones make hardly any: incompressible data is tried by it alone.
+        let tried_len = if easiest.rests() { 1 } else { self.candidates.len() };
+        let easiest = easiest.level();
+        self.candidates.iter_mut().take(tried_len).find_map(|candidate| {
+            let pack_s = candidate.pack_s(frame.len);
+            // The easiest may gain on an idle link, too, if it does what it mostly does.
+            let is_easiest = candidate.level() == easiest;
+            let is_hoped =
+                pack_s * (1.0 + 1.0 / UNPACKING_IS_FASTER) < frame.len / rate * (1.0 - 1.0 / RATIO_HOPED);
+            let may = pack_s < frame.queue_s * GUESS_IS_CAUTIOUS || (is_easiest && is_hoped);
+            candidate.takes_turn(frame.len, may).then(|| candidate.level())
+        })
+    }
+
+    /// The level that takes most bytes off the link in its time.
+    pub(super) fn thriftiest(&self, len: f64) -> Option<&Candidate> {
+        let known = self.candidates.iter().filter_map(|candidate| {
+            let ratio = candidate.ratio(len)?;
+            Some((candidate, (1.0 - 1.0 / ratio) / candidate.pack_s(len)))
+        });
+        known.max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(candidate, _)| candidate)
+    }
+
+    /// Lately a frame went stored because the link had nothing to do.
+    fn is_short_of_cpu(&self) -> bool {
+        self.hidden < SHORT_OF_CPU
+    }
+
+    /// How long the receiver unpacks a frame, which hardly depends on the level.
+    pub(super) fn unpack_s(&self, len: f64) -> f64 {
+        self.candidates.first().map_or(0.0, |easiest| easiest.pack_s(len)) / UNPACKING_IS_FASTER
+    }
+
+    /// The level that costs the least time at this rate of the link, and that time.
+    fn fastest(&self, frame: &Frame, rate: f64) -> Option<(u8, f64)> {
+        let unpack_s = self.unpack_s(frame.len);
+        let thriftiest = self.thriftiest(frame.len)?;
+        let mut best: Option<(u8, f64)> = None;
+        for candidate in &self.candidates {
+            let Some(ratio) = candidate.ratio(frame.len) else { continue };
+            let is_thriftiest = candidate.level() == thriftiest.level();
+            if self.is_short_of_cpu() && !is_thriftiest {
+                continue;
+            }
+            let pack_s = candidate.pack_s(frame.len);
+            let link_s = frame.len / ratio / rate;
+            let time_s = if frame.more && frame.len <= ALONE_LEN {
+                // A harder level leaves enough of the queue for the next frame.
+                let next_s = if is_thriftiest { 0.0 } else { thriftiest.pack_s(frame.len) };
+                let idle_s = (pack_s + next_s - frame.queue_s).max(0.0);
+                let time_s = idle_s + link_s.max(unpack_s);
+                // While the link is idle the next frame isn't sent either, unless this one saves far more than that.
+                let stored_s = frame.len / rate;
+                let pays = time_s < stored_s * IDLE_PAYS && stored_s - time_s > IDLE_PAYS_S;
+                if idle_s > 0.0 && !pays {
+                    continue;
+                }
+                time_s
+            } else {
+                (frame.missing_s + pack_s - frame.queue_s).max(0.0) + link_s + unpack_s
+            };
+            if best.is_none_or(|(_, best_s)| time_s < best_s * GAIN_OF_LEVEL) {
+                best = Some((candidate.level(), time_s));
+            }
+        }
+        best
+    }
+}
+
+/// Packed has to be so much faster: what is known is not known better.
+const GAIN_MIN: f64 = 0.97;
+/// Part of the time of a stored frame in which a packed one has to be through if the link waits for it meanwhile. Where link
+/// and CPU cross it is longer, and frames of both forms are faster.
+const IDLE_PAYS: f64 = 0.5;
+/// And what it has to save: on a faster link it may be the reader that is waited for.
+const IDLE_PAYS_S: f64 = 2e-3;
+/// A harder level has to be so much faster than an easier one: it takes more CPU.
+const GAIN_OF_LEVEL: f64 = 0.95;
+/// Unpacking is faster than packing by at least this, for every algorithm and level (`examples/speeds.rs`).
+const UNPACKING_IS_FASTER: f64 = 2.0;
+/// What is hoped of data that was never packed.
+const RATIO_HOPED: f64 = 1.5;
+/// As long as a frame in so many goes stored for want of time, the time goes where it saves most.
+pub(super) const SHORT_OF_CPU: u32 = 128;
+/// Longer frames are large packets, which nothing else hides.
+const ALONE_LEN: f64 = 256.0 * 1024.0;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::{Look, Replies};
+    use super::*;
+    use crate::Algorithm;
+
+    const MIB: usize = 1 << 20;
+
+    /// Over 1 Gbit/s, with rows that level 1 packs to two fifths at 400 MB/s.
+    fn pace(source_bytes_per_s: f64) -> Pace {
+        let mut pace = Pace::new(Algorithm::Zstd, 1);
+        pace.assume_link(125e6);
+        pace.packed(1, MIB, MIB * 2 / 5, Duration::from_secs_f64(MIB as f64 / 400e6));
+        pace.collected(MIB, Duration::from_secs_f64(MIB as f64 / source_bytes_per_s));
+        pace
+    }
+
+    fn early(source_bytes_per_s: f64) -> Choice {
+        pace(source_bytes_per_s).choose_early(16 * MIB, 16 * MIB, Duration::ZERO, &mut Replies::default())
+    }
+
+    #[test]
+    fn a_large_packet_that_comes_slowly_is_not_held_up_to_be_packed() {
+        assert_eq!(early(125e6), Choice { level: None, reason: Reason::Slower });
+        assert_eq!(early(5e9).level, Some(1));
+        // Once it is here.
+        assert_eq!(
+            pace(125e6).choose(16 * MIB, false, Duration::ZERO, &mut Replies::default()).level,
+            Some(1)
+        );
+    }
+
+    #[test]
+    fn what_was_in_the_queue_at_an_old_look_has_left_it() {
+        let mut pace = pace(5e9);
+        let at = Duration::from_secs(1);
+        pace.look(Look { now: at, queued_len: 1 << 20, unsent_len: 1 << 20, ..Look::NOTHING });
+        let mut then =
+            |ms| pace.choose(100_000, true, at + Duration::from_millis(ms), &mut Replies::default());
+        assert_eq!(then(0), Choice { level: Some(1), reason: Reason::Faster });
+        assert_eq!(then(20), Choice { level: None, reason: Reason::LinkIsIdle });
+    }
+}
