@@ -1,11 +1,11 @@
-//! The controller: what a choice costs beside the frame that it is about.
+//! The controllers: what a choice costs beside the frame that it is about, and what is learnt of a server beside its replies.
 //!
 //! Run: `cargo bench --package wirepress-codec`. Not here: whether its choices are right (`pace::simulation`).
 
 use std::time::Duration;
 
 use codec::Algorithm;
-use codec::pace::{Look, Pace, Replies};
+use codec::pace::{Allowance, Limits, Look, Pace, Packing, PackingServer, Replies, Thrift};
 use divan::{Bencher, black_box};
 
 fn main() {
@@ -56,4 +56,68 @@ fn a_frame_of_a_scan(bencher: Bencher<'_, '_>) {
         pace.sent(LEN, packed_len, now, &mut replies);
         choice
     });
+}
+
+/// The same by who wants the fewest bytes within budgets of CPU and time; the levels were tried before.
+#[divan::bench]
+fn a_frame_within_budgets(bencher: Bencher<'_, '_>) {
+    const LEN: usize = 128 << 10;
+    let (mut thrift, mut cpu, mut now) =
+        (Thrift::new(Algorithm::Zstd, 7), Allowance::new(100), Duration::ZERO);
+    bencher.bench_local(|| {
+        now += MS * 5;
+        thrift.look(&Look {
+            now,
+            queued_len: 100_000,
+            unsent_len: 80_000,
+            reader_waits: false,
+            window_len: 1 << 20,
+            round_trip: MS,
+        });
+        let mut limits = Limits { cpu: &mut cpu, now, added_max: MS };
+        let choice = thrift.choose(black_box(LEN), &mut limits);
+        let packed_len = if choice.level.is_some() { LEN / 2 } else { LEN };
+        if let Some(level) = choice.level {
+            thrift.packed(level, [LEN, packed_len], MS / 3, MS / 3, &mut cpu);
+        }
+        thrift.sent(packed_len);
+        choice
+    });
+}
+
+const POSSIBLE: [Packing; 2] = [(Algorithm::Zstd, 3), (Algorithm::Zstd, 1)];
+
+/// What a server packs with, chosen by what both forms were seen to bring over a slow link.
+#[divan::bench]
+fn a_login(bencher: Bencher<'_, '_>) {
+    let (mut server, mut now) = (PackingServer::default(), MS);
+    for (packing, part) in [((Algorithm::Uncompressed, 0), MS * 8), (POSSIBLE[0], MS * 4)] {
+        a_reply_of(&mut server, packing, &mut now, [part; 64]);
+    }
+    bencher.bench_local(|| {
+        now += MS / 1000;
+        server.choose(black_box(now), &POSSIBLE)
+    });
+}
+
+/// What is learnt of that from a reply that comes in so many parts.
+#[divan::bench(consts = [1, 64])]
+fn a_reply_of_a_server<const PARTS: usize>(bencher: Bencher<'_, '_>) {
+    let (mut server, mut now) = (PackingServer::default(), MS);
+    bencher.bench_local(|| a_reply_of(&mut server, black_box(POSSIBLE[0]), &mut now, [MS; PARTS]));
+}
+
+/// A reply whose parts of 64 KiB take so long each.
+fn a_reply_of<const PARTS: usize>(
+    server: &mut PackingServer,
+    packing: Packing,
+    now: &mut Duration,
+    parts: [Duration; PARTS],
+) {
+    server.begin(*now, packing);
+    for part in parts {
+        *now += part;
+        server.got(*now, 64 << 10, 32 << 10);
+    }
+    server.end(*now);
 }

@@ -2,22 +2,25 @@
 //!
 //! The figures behind `plain_bytes_per_ms`, and behind the longer minimum match of zstd's low levels: rows
 //! "library" are libzstd's own choice of parameters, as MySQL packs, in frames of 16 KiB; and `--fast` is what could be
-//! gained by giving up ratio. Run it with `--release`.
+//! gained by giving up ratio. Run it with `--release`; an argument N does an Nth of it, to see that it runs.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "an example prints, and fails by panicking")]
 
+use std::num::NonZeroUsize;
 use std::time::Instant;
 
 use codec::{Algorithm, Contexts};
 use zstd_safe::{CCtx, CParameter};
 
 fn main() {
+    let part = std::env::args().nth(1).map_or(NonZeroUsize::MIN, |part| part.parse().unwrap());
+    let len = (4_usize << 20) / part;
     println!(
         "{:<16} {:>8} {:>12} {:>8} {:>12} {:>8}",
         "", "KiB", "digits MB/s", "ratio", "text MB/s", "ratio"
     );
     for frame_len in [16 << 10, 128 << 10] {
-        let data = [digits(4 << 20), text(4 << 20)];
+        let data = [digits(len), text(len)];
         for (algorithm, levels) in
             [(Algorithm::Zlib, &[1, 2, 6, 9, 12][..]), (Algorithm::Zstd, &[1, 3, 4, 7, 10, 15, 19][..])]
         {

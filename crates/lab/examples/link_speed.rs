@@ -3,22 +3,26 @@
 //! ```text
 //! cargo run --release -p wirepress-lab --example link_speed
 //! ```
+//! An argument N takes an Nth of the time, to see that it runs.
+//!
 //! Not here: judging; the table is for the eye and for `docs/`.
 
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot go on should stop")]
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use lab::link::{Address, Link};
 
 fn main() {
+    let part = std::env::args().nth(1).map_or(NonZeroU32::MIN, |part| part.parse().unwrap());
     println!("link            to client      of the rate   round trip (median, 99%)     CPU of the link");
     for text in ["unlimited", "10gbit", "1gbit", "1gbit,1ms", "100mbit", "100mbit,1.4ms", "10mbit,40ms"] {
         let link = Link::parse(text).unwrap();
-        let (mb_per_s, cpu_per_s) = rate(link);
-        let (median, late) = delay(link);
+        let (mb_per_s, cpu_per_s) = rate(link, BULK / part.get());
+        let (median, late) = delay(link, (PINGS / part).max(1) as usize);
         let share = link.rate_bytes_per_s.map_or_else(
             || "-".to_owned(),
             |rate| {
@@ -35,8 +39,8 @@ fn main() {
     }
 }
 
-/// MB/s that arrive at the client, and CPU seconds of the link per second.
-fn rate(link: Link) -> (f64, f64) {
+/// MB/s that arrive at the client for so long, and CPU seconds of the link per second.
+fn rate(link: Link, time: Duration) -> (f64, f64) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let running = link.open(Address::from(listener.local_addr().unwrap())).unwrap();
     let mut client = TcpStream::connect(running.address()).unwrap();
@@ -52,15 +56,15 @@ fn rate(link: Link) -> (f64, f64) {
         f64::from(u32::try_from(bytes / 1000).unwrap_or(u32::MAX)) / 1e3 / start.elapsed().as_secs_f64()
     };
     // Socket buffers fill first, and the window opens.
-    read_for(Duration::from_millis(500));
+    read_for(time / 6);
     let (start, cpu) = (Instant::now(), running.cpu());
-    let mb_per_s = read_for(Duration::from_secs(3));
+    let mb_per_s = read_for(time);
     let cpu = running.cpu() - cpu;
     (mb_per_s, cpu.as_secs_f64() / start.elapsed().as_secs_f64())
 }
 
-/// Round trip of one byte: median and 99th percentile of 300.
-fn delay(link: Link) -> (Duration, Duration) {
+/// Round trip of one byte: median and 99th percentile of so many.
+fn delay(link: Link, pings: usize) -> (Duration, Duration) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let running = link.open(Address::from(listener.local_addr().unwrap())).unwrap();
     let mut client = TcpStream::connect(running.address()).unwrap();
@@ -72,7 +76,7 @@ fn delay(link: Link) -> (Duration, Duration) {
         let mut byte = [0];
         while server.read_exact(&mut byte).is_ok() && server.write_all(&byte).is_ok() {}
     });
-    let mut times: Vec<Duration> = (0..300)
+    let mut times: Vec<Duration> = (0..pings)
         .map(|_| {
             let start = Instant::now();
             client.write_all(b"x").unwrap();
@@ -81,5 +85,8 @@ fn delay(link: Link) -> (Duration, Duration) {
         })
         .collect();
     times.sort();
-    (times[150], times[297])
+    (times[pings / 2], times[pings * 99 / 100])
 }
+
+const BULK: Duration = Duration::from_secs(3);
+const PINGS: u32 = 300;

@@ -1,9 +1,11 @@
 //! CPU and bytes of small replies: as frames of a pair, with history, and as frames of the standard protocol.
 //!
 //! `cargo run -p wirepress-proxy --example pair-cost` prints the table of `docs/pair.md`. Both forms are packed and
-//! unpacked on this thread, alternating; of each the fastest of several rounds counts.
+//! unpacked on this thread, alternating; of each the fastest of several rounds counts. An argument N does an Nth of them, to
+//! see that it runs.
 //! Not here: sockets, real servers (the test `live::pair::bytes`).
 
+use std::num::{NonZeroUsize, ParseIntError};
 use std::time::{Duration, Instant};
 
 use codec::{Algorithm, AlgorithmSet, Contexts, ZstdLevel};
@@ -11,7 +13,8 @@ use lab::generate::sysbench_row;
 use wire::pair::{CodecSet, Reader, Writer};
 use wire::write_lenenc_bytes;
 
-fn main() {
+fn main() -> Result<(), ParseIntError> {
+    let part = std::env::args().nth(1).map_or(Ok(NonZeroUsize::MIN), |part| part.parse())?;
     println!("replies of    | form           | bytes each | pack, µs each | unpack, µs each");
     for (name, replies) in [("point select", point_selects()), ("ORM row", orm_rows())] {
         let forms: [(&str, Run); 4] = [
@@ -21,7 +24,7 @@ fn main() {
             ("pair, deflate", |replies| pair(Algorithm::Zlib, replies)),
         ];
         let mut best = forms.map(|_| (0, Duration::MAX, Duration::MAX));
-        for _ in 0..ROUNDS {
+        for _ in 0..(ROUNDS / part).max(1) {
             for (best, (_, run)) in best.iter_mut().zip(&forms) {
                 let (len, pack, unpack) = run(&replies);
                 *best = (len, best.1.min(pack), best.2.min(unpack));
@@ -37,6 +40,7 @@ fn main() {
             );
         }
     }
+    Ok(())
 }
 
 /// Bytes on the wire, time to pack, time to unpack.

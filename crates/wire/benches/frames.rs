@@ -1,13 +1,14 @@
-//! Frames, and the walk over packets: what each costs on the hot path.
+//! Frames, those of a pair too, and the walk over packets: what each costs on the hot path.
 //!
 //! Run: `cargo bench --package wirepress-wire`. Not here: the relay around it, which needs sockets (`scripts/bench-relay`).
 
 #![allow(clippy::unwrap_used, reason = "a benchmark fails by panicking")]
 
-use codec::{Algorithm, Contexts};
+use codec::{Algorithm, AlgorithmSet, Contexts, ZstdLevel};
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use wire::conversation::Conversation;
+use wire::pair::{CodecSet, Reader, Writer};
 use wire::scanner::{Scanner, Step};
 use wire::{Capabilities, Direction, frame, packet};
 
@@ -57,6 +58,58 @@ fn decode(bencher: Bencher<'_, '_>, (algorithm, level, len): (Algorithm, u8, usi
     bencher.counter(BytesCount::new(len)).bench_local(|| {
         out.clear();
         frame::decode(&mut contexts, algorithm, header, black_box(&body), &mut out).unwrap();
+    });
+}
+
+/// Algorithm and plain length of a pair's frames, which have history.
+const PAIR_FRAMES: [(Algorithm, usize); 4] = [
+    (Algorithm::Zstd, 200),
+    (Algorithm::Zlib, 200),
+    (Algorithm::Zstd, 16 << 10),
+    (Algorithm::Zlib, 16 << 10),
+];
+/// Of different contents, in turn.
+const PAIR_REPLIES: usize = 256;
+
+/// Replies that have much in common.
+fn replies(len: usize) -> Vec<Vec<u8>> {
+    rows(len * PAIR_REPLIES).chunks(len).map(<[u8]>::to_vec).collect()
+}
+
+/// A writer that has its history after the first frame, and the reader behind it.
+fn pair(algorithm: Algorithm) -> (Writer, Reader) {
+    let (mut writer, mut reader) = (Writer::default(), Reader::default());
+    let codecs = CodecSet::of(AlgorithmSet::ALL);
+    writer.agree(codecs, &[algorithm], ZstdLevel::DEFAULT);
+    reader.agree(codecs);
+    writer.start_packing();
+    (writer, reader)
+}
+
+#[divan::bench(args = PAIR_FRAMES)]
+fn encode_with_history(bencher: Bencher<'_, '_>, (algorithm, len): (Algorithm, usize)) {
+    let (replies, (mut writer, _)) = (replies(len), pair(algorithm));
+    let (mut turns, mut out) = ((0..PAIR_REPLIES).cycle(), Vec::with_capacity(len + 100));
+    bencher.counter(BytesCount::new(len)).bench_local(|| {
+        out.clear();
+        let reply = &replies[turns.next().unwrap()];
+        writer.write(black_box(reply), &mut out, |_| true).unwrap()
+    });
+}
+
+#[divan::bench(args = PAIR_FRAMES)]
+fn decode_with_history(bencher: Bencher<'_, '_>, (algorithm, len): (Algorithm, usize)) {
+    let (mut writer, mut reader) = pair(algorithm);
+    let mut stream = Vec::new();
+    for reply in replies(len) {
+        writer.write(&reply, &mut stream, |_| true).unwrap();
+    }
+    // Its first frame says that a history begins anew, so it can be read again and again.
+    let (mut at, mut plain) = (0, Vec::with_capacity(len));
+    bencher.counter(BytesCount::new(len)).bench_local(|| {
+        plain.clear();
+        let (frame_len, _) = reader.read(black_box(&stream[at..]), &mut plain).unwrap().unwrap();
+        at = (at + frame_len) % stream.len();
     });
 }
 
