@@ -5,6 +5,7 @@
 //!  documents id, title, body MEDIUMTEXT                          text to index
 //!  text1     id, body VARCHAR(2000)            prose
 //!  blobs1    id, body MEDIUMBLOB               incompressible
+//!  long1     id, body MEDIUMTEXT               prose, 1 MiB a row
 //!  t1        col1, col2 … col10 TEXT; all rows fill col2 alone   the wide one
 //! ```
 //! The published wide table got its rows by `insert into t1 (col2) select …`: 64,000 bytes in col2, NULL in
@@ -36,6 +37,8 @@ pub enum Kind {
     Text,
     /// What no codec makes smaller.
     Blob,
+    /// Prose, a MiB a row.
+    Long,
 }
 
 /// A table with its rows.
@@ -63,6 +66,18 @@ impl Kind {
             Self::Documents => "documents",
             Self::Text => "text1",
             Self::Blob => "blobs1",
+            Self::Long => "long1",
+        }
+    }
+
+    /// How long a row of it is in a reply, bytes; of documents, which have lengths of their own, it is a guess.
+    #[must_use]
+    pub const fn bytes_per_row(self) -> u32 {
+        match self {
+            Self::Sysbench => 197,
+            Self::Text => 420,
+            Self::Wide | Self::Documents | Self::Blob => 64_020,
+            Self::Long => 1_048_600,
         }
     }
 
@@ -72,7 +87,7 @@ impl Kind {
         match self {
             Self::Sysbench => Some(&published.rds_scan),
             Self::Wide => Some(&published.rds_wide),
-            Self::Documents | Self::Text | Self::Blob => None,
+            Self::Documents | Self::Text | Self::Blob | Self::Long => None,
         }
     }
 }
@@ -121,6 +136,9 @@ impl Table {
             Kind::Blob => {
                 format!("create table {name} (id int not null primary key, body mediumblob not null)")
             }
+            Kind::Long => {
+                format!("create table {name} (id int not null primary key, body mediumtext not null)")
+            }
         }
     }
 
@@ -137,7 +155,7 @@ impl Table {
             Kind::Sysbench => "id, k, c, pad",
             Kind::Wide => "col1, col2",
             Kind::Documents => "id, title, body",
-            Kind::Text | Kind::Blob => "id, body",
+            Kind::Text | Kind::Blob | Kind::Long => "id, body",
         };
         let mut sql = String::with_capacity(STATEMENT_BYTES + 70_000);
         let mut id = first;
@@ -161,6 +179,7 @@ impl Table {
             }
             Kind::Wide => write!(sql, "({id},'{}')", wide_row(self.seed, id)),
             Kind::Text => write!(sql, "({id},'{}')", text_row(self.seed, id, TEXT_BYTES)),
+            Kind::Long => write!(sql, "({id},'{}')", text_row(self.seed, id, LONG_BYTES)),
             Kind::Blob => {
                 sql.push_str(&format!("({id},x'"));
                 for byte in blob(self.seed, id, BLOB_BYTES) {
@@ -189,6 +208,8 @@ fn quoted(text: &str) -> String {
 const STATEMENT_BYTES: usize = 512 * 1024;
 /// A row of prose, as comments and descriptions have it.
 const TEXT_BYTES: usize = 400;
+/// An article with all its markup, or a document as JSON.
+const LONG_BYTES: usize = 1 << 20;
 /// A picture's thumbnail.
 const BLOB_BYTES: usize = 64_000;
 
@@ -206,6 +227,14 @@ mod tests {
         let (sql, next) = Table::of_documents("d", documents).insert_statement(1);
         assert_eq!(sql, r"insert into d (id, title, body) values (1,'it''s','a\\b')");
         assert_eq!(next, 2);
+    }
+
+    #[test]
+    fn a_long_row_has_a_statement_of_its_own() {
+        let table = table(Kind::Long, 2);
+        let (sql, next) = table.insert_statement(1);
+        assert!(sql.starts_with("insert into t (id, body) values (1,'") && sql.ends_with("')"));
+        assert_eq!((next, sql.len() > LONG_BYTES && sql.len() < LONG_BYTES + 100), (2, true));
     }
 
     #[test]

@@ -69,6 +69,20 @@ impl ScanJob {
         Ok(Outcome { count, run_time, client_cpu, metrics, packed_bytes })
     }
 
+    /// Reads it once, on a connection of its own that is over behind it: what a proxy learns by it about the link it has
+    /// learnt then.
+    pub(crate) fn run_uncounted(&self, stage: &Stage<'_>, parts: &Parts<'_>) -> anyhow::Result<()> {
+        stage.on_client_host(|| {
+            let mut client = stage.connect(parts).context("cannot log in")?;
+            let sql = self.statement();
+            client.query(&sql).with_context(|| format!("'{sql}' failed"))?;
+            // Its answer comes behind all that is done at the end of the reply before.
+            client.query("select 1").context("'select 1' failed")?;
+            client.quit();
+            Ok(())
+        })
+    }
+
     fn statement(&self) -> String {
         let all = self.table.scan_statement();
         if self.rows < self.table.rows {

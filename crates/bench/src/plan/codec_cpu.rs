@@ -65,8 +65,8 @@ impl Plan for CodecCpu {
             return Ok(Vec::new());
         }
         let works = [
-            Work::scan(world, "scan of digits", Kind::Sysbench, 200_000),
-            Work::scan(world, "scan of text", Kind::Text, 100_000),
+            Work::scan("scan of digits", Kind::Sysbench, 200_000),
+            Work::scan("scan of text", Kind::Text, 100_000),
         ];
         let mut steps = Vec::new();
         for (name, link) in &world.links {
@@ -74,7 +74,7 @@ impl Plan for CodecCpu {
                 let job = work.job(link, world);
                 for path in [Path::Direct, Path::Wirepress] {
                     for setting in [Setting::None].into_iter().chain(SETTINGS) {
-                        steps.push(Step { cell: work.cell(name, path, setting), job: job.clone() });
+                        steps.push(Step::new(work.cell(name, path, setting), job.clone()));
                     }
                 }
             }
@@ -107,8 +107,8 @@ fn line(results: &Results, cell: &Cell) -> Option<String> {
 /// CPU seconds that the setting adds to a scan: the median of the differences of each round.
 fn codec_s(results: &Results, cell: &Cell, metric: Metric) -> Option<f64> {
     let none = cell.with(cell.path, Setting::None, cell.tls);
-    let pairs = results.values(cell, metric).iter().zip(results.values(&none, metric));
-    median(&pairs.map(|(with, without)| with - without).collect::<Vec<_>>())
+    let pairs = results.pairs(cell, &none, metric);
+    median(&pairs.into_iter().map(|pair| pair.of - pair.to).collect::<Vec<_>>())
 }
 
 const SETTINGS: [Setting; 2] = [Setting::Zlib, Setting::Zstd(1)];
@@ -118,16 +118,19 @@ mod tests {
     use super::*;
     use crate::results::fixture;
 
-    #[test]
-    fn a_settings_cpu_is_that_with_it_minus_that_without() {
-        let cell = |path, setting| Cell {
+    fn cell(path: Path, setting: Setting) -> Cell {
+        Cell {
             link: "unlimited".to_owned(),
             workload: "scan of digits".to_owned(),
             threads: 1,
             path,
             tls: false,
             setting,
-        };
+        }
+    }
+
+    #[test]
+    fn a_settings_cpu_is_that_with_it_minus_that_without() {
         let zstd = Setting::Zstd(1);
         let values = [
             (cell(Path::Direct, Setting::None), Metric::ServerCpuS, 0.10, 40.0),
@@ -147,5 +150,18 @@ mod tests {
               wirepress's bytes are 0.950 of MySQL's."
             ]
         );
+    }
+
+    #[test]
+    fn a_repetition_without_its_partner_is_left_out() {
+        let (none, zstd) = (cell(Path::Wirepress, Setting::None), cell(Path::Wirepress, Setting::Zstd(1)));
+        let samples = [(&none, 0, 1.0), (&none, 2, 3.0), (&zstd, 0, 1.5), (&zstd, 1, 9.0), (&zstd, 2, 3.5)];
+        let mut records = fixture::records(
+            samples.iter().map(|(cell, repetition, _)| fixture::sample(cell, *repetition, 1.0)).collect(),
+        );
+        for (sample, (.., cpu)) in records.samples.iter_mut().zip(&samples) {
+            sample.metrics.insert(Metric::ProxyCpuS, *cpu);
+        }
+        assert_eq!(codec_s(&Results::of(&records), &zstd, Metric::ProxyCpuS), Some(0.5));
     }
 }

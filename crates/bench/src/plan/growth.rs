@@ -95,7 +95,7 @@ impl Plan for Growth {
                 for (path, setting) in WAYS {
                     let (link, workload) = (link.clone(), (*workload).to_owned());
                     let cell = Cell { link, workload, threads: *threads, path, tls: false, setting };
-                    steps.push(Step { cell, job: job.clone() });
+                    steps.push(Step::new(cell, job.clone()));
                 }
             }
         }

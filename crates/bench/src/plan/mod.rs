@@ -15,6 +15,7 @@
 mod codec_cpu;
 mod crossing;
 mod growth;
+mod judgement;
 mod nearest;
 mod never_slower;
 mod oltp_matrix;
@@ -28,6 +29,7 @@ mod sst;
 mod step;
 mod work;
 
+pub use judgement::Judgement;
 pub(crate) use nearest::nearest;
 pub use published_figure::{Agreement, Finding, PublishedFigure};
 pub use scale::Scale;
@@ -100,6 +102,11 @@ pub trait Plan: Sync + std::fmt::Debug {
 
     /// What all cells together say, in sentences; most plans leave that to each table.
     fn summary(&self, _results: &Results) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What is said of single cells, all by the same ratios; most plans leave that to each table.
+    fn judgements(&self, _results: &Results) -> Vec<Judgement> {
         Vec::new()
     }
 }

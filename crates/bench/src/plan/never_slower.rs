@@ -2,16 +2,30 @@
 //!
 //! What must hold of each cell, and the share of cells that it holds of, are [`Verdict`]'s; nothing of it was published by
 //! anybody. A pair's cells are compared with the standard protocol's besides (`pair`).
+//!
+//! ```text
+//!                             replies                       requests (bulk inserts)
+//!  wirepress (beside server)  the policy, frame by frame    our own client packs: not measured
+//!  wirepress beside app       the server packs, by what     the policy, frame by frame, on a leg
+//!                             is chosen at login            that is packed at all
+//!  wirepress pair             the policy, frame by frame    the policy, frame by frame
+//! ```
+//! A choice at login goes by what the link has shown, so beside the app a cell of the policy is measured behind an uncounted
+//! connection with a long reply.
 
 mod again;
+mod incompressible;
 mod pair;
+mod regret;
 mod verdict;
 
-pub(super) use self::verdict::FIXED;
+pub(super) use self::regret::FIXED;
+
+use lab::link::Link;
 
 use self::verdict::Verdict;
 use super::work::Work;
-use super::{Batch, Plan, Scale, Step, World};
+use super::{Batch, Judgement, Plan, Scale, Step, World};
 use crate::record::{Cell, Metric, Path, Setting};
 use crate::results::Results;
 
@@ -81,8 +95,13 @@ impl Plan for NeverSlower {
 
     fn summary(&self, results: &Results) -> Vec<String> {
         let mut lines = Verdict::of(results).lines();
+        lines.extend(incompressible::lines(results));
         lines.extend(pair::lines(results));
         lines
+    }
+
+    fn judgements(&self, results: &Results) -> Vec<Judgement> {
+        Verdict::of(results).judgements()
     }
 }
 
@@ -93,16 +112,14 @@ struct Comparison {
 }
 
 fn comparisons(world: &World) -> Vec<Comparison> {
-    let works = Work::all(world);
+    let works = Work::all();
     let mut groups = Vec::new();
     for (link_name, link) in &world.links {
         for work in &works {
             for path in [Path::Wirepress, Path::WirepressBesideApp, Path::WirepressPair] {
-                // Beside the app it is the server that packs replies, and only requests are ours.
-                if path == Path::WirepressBesideApp && !(work.is_sent && world.server_has_zstd) {
-                    continue;
+                if is_decided_by_policy(work, path, world) {
+                    groups.push((link_name, link, work, path));
                 }
-                groups.push((link_name, link, work, path));
             }
         }
     }
@@ -114,21 +131,36 @@ fn comparisons(world: &World) -> Vec<Comparison> {
     let groups = world.drawn(groups, wanted, |(link, _, work, path): &(&String, _, &Work, Path)| {
         work.cell(link, *path, Setting::None)
     });
-    groups
+    groups.into_iter().map(|(name, link, work, path)| comparison(name, link, work, path, world)).collect()
+}
+
+/// Whether it is the proxy's policy by which the large direction is packed or not.
+fn is_decided_by_policy(work: &Work, path: Path, world: &World) -> bool {
+    match path {
+        // What a client sends is packed by the client, which here is our own.
+        Path::Wirepress => !work.is_sent(),
+        Path::WirepressBesideApp => world.server_has_zstd,
+        _ => true,
+    }
+}
+
+fn comparison(name: &str, link: &Link, work: &Work, path: Path, world: &World) -> Comparison {
+    let job = work.job(link, world);
+    let standard = (path == Path::WirepressPair).then(|| pair::standard_path(work.is_sent()));
+    let standard = standard.filter(|standard| is_decided_by_policy(work, *standard, world));
+    let steps = SETTINGS
+        .map(|setting| (path, setting))
         .into_iter()
-        .map(|(name, link, work, path)| {
-            let job = work.job(link, world);
-            let beside = (path == Path::WirepressPair).then_some((Path::Wirepress, pair::COMPARED));
-            let steps = SETTINGS
-                .map(|setting| (path, setting))
-                .into_iter()
-                .chain(beside)
-                .chain([(Path::Direct, Setting::None)])
-                .map(|(path, setting)| Step { cell: work.cell(name, path, setting), job: job.clone() })
-                .collect();
-            Comparison { latency: work.cell(name, path, Setting::Latency), steps }
+        .chain(standard.map(|path| (path, pair::COMPARED)))
+        .chain([(Path::Direct, Setting::None)])
+        .map(|way| Step {
+            // Where the server packs, the choice at login is scored from the second connection on.
+            before: (way == (Path::WirepressBesideApp, Setting::Latency))
+                .then(|| work.long_reply(link, world)),
+            ..Step::new(work.cell(name, way.0, way.1), job.clone())
         })
-        .collect()
+        .collect();
+    Comparison { latency: work.cell(name, path, Setting::Latency), steps }
 }
 
 /// Each once: comparisons share cells.
@@ -145,3 +177,83 @@ fn together(steps: impl Iterator<Item = Step>) -> Vec<Step> {
 /// None, every fixed setting, and ours.
 const SETTINGS: [Setting; 6] =
     [Setting::None, Setting::Zlib, Setting::Zstd(1), Setting::Zstd(3), Setting::Zstd(7), Setting::Latency];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::Job;
+
+    fn world(server_has_zstd: bool) -> World {
+        World {
+            scale: Scale::Full,
+            workloads: Vec::new(),
+            links: vec![("10mbit".to_owned(), Link::parse("10mbit").unwrap())],
+            server_has_zstd,
+            is_real: true,
+            is_private: true,
+            is_private_mariadb: !server_has_zstd,
+            repetitions: 2,
+            seed: 1,
+        }
+    }
+
+    /// Workloads with their clients, by the path of the policy's cell.
+    fn works(world: &World, path: Path) -> Vec<String> {
+        let cells = comparisons(world).into_iter().map(|comparison| comparison.latency);
+        let cells = cells.filter(|cell| cell.path == path);
+        cells.map(|cell| format!("{} {}", cell.workload, cell.threads)).collect()
+    }
+
+    #[test]
+    fn every_workload_is_measured_wherever_the_policy_decides_about_it_and_nowhere_else() {
+        let all = works(&world(true), Path::WirepressPair);
+        assert_eq!(all.len(), 12);
+        assert_eq!(works(&world(true), Path::WirepressBesideApp), all);
+        let replies: Vec<&String> = all.iter().filter(|work| *work != "bulk insert 1").collect();
+        assert_eq!(works(&world(true), Path::Wirepress).iter().collect::<Vec<_>>(), replies);
+        // Nobody beside the app can make such a server pack with zstd.
+        assert_eq!(works(&world(false), Path::WirepressBesideApp), [""; 0]);
+        assert_eq!(works(&world(false), Path::WirepressPair), all);
+    }
+
+    #[test]
+    fn beside_the_app_the_policy_alone_goes_behind_an_uncounted_long_reply() {
+        let world = world(true);
+        let steps = NeverSlower.steps(&world).unwrap();
+        for step in &steps {
+            let is_chosen_at_login =
+                step.cell.path == Path::WirepressBesideApp && step.cell.setting == Setting::Latency;
+            assert_eq!(step.before.is_some(), is_chosen_at_login, "{}", step.cell);
+        }
+        let inserts = steps.iter().find(|step| step.before.is_some() && step.cell.workload == "bulk insert");
+        let before = inserts.unwrap().before.as_ref().unwrap();
+        // As much of it as this link carries in two seconds.
+        assert!((12_000..13_000).contains(&before.rows), "{before:?}");
+        let tables: Vec<String> = inserts.unwrap().tables().into_iter().map(|table| table.name).collect();
+        assert_eq!(tables, ["inserted", "sbtest1"]);
+    }
+
+    #[test]
+    fn a_pair_stands_beside_the_standard_protocol_where_somebody_of_ours_speaks_it() {
+        let standard = |world: &World, workload: &str| {
+            let comparison = comparisons(world).into_iter().find(|comparison| {
+                comparison.latency.path == Path::WirepressPair && comparison.latency.workload == workload
+            });
+            let steps = comparison.unwrap().steps.into_iter().map(|step| step.cell);
+            let others = steps.filter(|cell| !matches!(cell.path, Path::WirepressPair | Path::Direct));
+            others.map(|cell| (cell.path, cell.setting)).collect::<Vec<_>>()
+        };
+        let of = |path| vec![(path, pair::COMPARED)];
+        assert_eq!(standard(&world(true), "scan of text"), of(Path::Wirepress));
+        assert_eq!(standard(&world(true), "bulk insert"), of(Path::WirepressBesideApp));
+        assert_eq!(standard(&world(false), "bulk insert"), []);
+    }
+
+    #[test]
+    fn fewer_long_rows_cross_a_slow_link() {
+        let steps = NeverSlower.steps(&world(true)).unwrap();
+        let long = steps.iter().find(|step| step.cell.workload == "scan of rows of 1 MiB").unwrap();
+        let Job::Scan(scan) = &long.job else { panic!("{long:?}") };
+        assert_eq!((scan.rows, scan.table.rows), (6, 40));
+    }
+}

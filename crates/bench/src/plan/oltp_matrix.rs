@@ -93,7 +93,7 @@ impl Plan for OltpMatrix {
                     let has_algorithm = world.server_has_zstd || !matches!(setting, Setting::Zstd(_));
                     if has_tls && has_algorithm {
                         let cell = cell(link, threads, path, tls, setting);
-                        steps.push(Step { cell, job: Job::Sysbench(job) });
+                        steps.push(Step::new(cell, Job::Sysbench(job)));
                     }
                 }
             }

@@ -96,7 +96,7 @@ impl Plan for Peers {
                         tls: false,
                         setting: Setting::None,
                     };
-                    steps.push(Step { cell, job: job.clone() });
+                    steps.push(Step::new(cell, job.clone()));
                 }
             }
         }

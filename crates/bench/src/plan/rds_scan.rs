@@ -79,21 +79,17 @@ impl Plan for RdsScan {
             (Self::Wide, Scale::Laptop) => (1_000, 4.0),
             (Self::Wide, Scale::Full) => (4_096, 10.0),
         };
-        let bytes_per_row = match self {
-            Self::Sysbench => 197,
-            Self::Wide => 64_020,
-        };
         let table = Table::generated(self.kind(), self.kind().published_name(), rows, world.seed);
         let mut steps = Vec::new();
         for (name, link) in &world.links {
-            let rows = World::rows_for(link, bytes_per_row, seconds, rows);
+            let rows = World::rows_for(link, self.kind().bytes_per_row(), seconds, rows);
             for path in [Path::Direct, Path::Wirepress] {
                 for setting in SETTINGS {
                     if path == Path::Direct && matches!(setting, Setting::Zstd(_)) && !world.server_has_zstd {
                         continue;
                     }
                     let cell = self.cell(name, path, setting);
-                    steps.push(Step { cell, job: Job::Scan(ScanJob { table: table.clone(), rows }) });
+                    steps.push(Step::new(cell, Job::Scan(ScanJob { table: table.clone(), rows })));
                 }
             }
         }

@@ -67,7 +67,7 @@ impl Plan for SphinxIndex {
             ] {
                 for (path, setting) in VARIANTS {
                     if world.server_has_zstd || !matches!(setting, Setting::Zstd(_)) {
-                        steps.push(Step { cell: cell(link, workload, path, setting), job: job.clone() });
+                        steps.push(Step::new(cell(link, workload, path, setting), job.clone()));
                     }
                 }
             }

@@ -84,7 +84,7 @@ impl Plan for Sst {
             for threads in THREADS {
                 for setting in &settings {
                     let job = Job::Transfer(Transfer { tables: tables.clone(), threads });
-                    steps.push(Step { cell: cell(link, threads, *setting), job });
+                    steps.push(Step::new(cell(link, threads, *setting), job));
                 }
             }
         }

@@ -6,8 +6,9 @@ use lab::generate::Sequence;
 use lab::link::Link;
 
 use super::Scale;
-use crate::job::Job;
+use crate::job::{Job, ScanJob};
 use crate::record::Cell;
+use crate::table::Table;
 
 /// One cell and how it is measured.
 #[derive(Clone, Debug)]
@@ -16,6 +17,22 @@ pub struct Step {
     pub cell: Cell,
     /// What a client does in it.
     pub job: Job,
+    /// What another connection reads before, uncounted, where a proxy goes by what it has seen of the link.
+    pub before: Option<ScanJob>,
+}
+
+impl Step {
+    /// A cell whose stage has seen nothing before it.
+    #[must_use]
+    pub const fn new(cell: Cell, job: Job) -> Self {
+        Self { cell, job, before: None }
+    }
+
+    /// Tables that it needs.
+    pub(crate) fn tables(&self) -> Vec<Table> {
+        let before = self.before.iter().map(|scan| scan.table.clone());
+        self.job.tables().into_iter().chain(before).collect()
+    }
 }
 
 /// Steps that are measured together, in shuffled rounds.
@@ -51,18 +68,20 @@ pub struct World {
 }
 
 impl World {
-    /// How many rows cross a link in about `seconds`, at most `rows_max` and at least a hundred.
+    /// How many rows cross a link in about `seconds`, at most `rows_max` and at least a hundred; of very long ones as many as
+    /// 6.4 MB hold.
     #[must_use]
     pub fn rows_for(link: &Link, bytes_per_row: u32, seconds: f64, rows_max: u32) -> u32 {
         let Some(rate) = link.rate_bytes_per_s else { return rows_max };
         #[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53")]
         let rows = rate as f64 * seconds / f64::from(bytes_per_row);
+        let rows_min = f64::from((LEAST_LEN / bytes_per_row.max(1)).clamp(1, ROWS_MIN));
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "clamped to a u32's range"
         )]
-        let rows = rows.clamp(100.0, f64::from(rows_max.max(100))) as u32;
+        let rows = rows.clamp(rows_min, f64::from(u32::MAX)) as u32;
         rows.min(rows_max)
     }
 
@@ -85,6 +104,11 @@ impl World {
     }
 }
 
+/// Fewer say more of a reply's beginning and end than of its rows.
+const ROWS_MIN: u32 = 100;
+/// Bytes: a hundred rows of the published wide table.
+const LEAST_LEN: u32 = 6_402_000;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,5 +120,8 @@ mod tests {
         assert_eq!(rows("100mbit,1.4ms"), 250_000);
         assert_eq!(rows("10mbit"), 25_000);
         assert_eq!(rows("1kbit"), 100);
+        let of_len = |len| World::rows_for(&Link::parse("1kbit").unwrap(), len, 4.0, 500_000);
+        assert_eq!([64_020, 1 << 20, 1 << 30].map(of_len), [100, 6, 1]);
+        assert_eq!(World::rows_for(&Link::parse("1kbit").unwrap(), 200, 4.0, 40), 40);
     }
 }

@@ -5,6 +5,7 @@
 //!  ├ title, question
 //!  ├ tables        one per link and workload
 //!  │ └ rows        one per cell: measured, failed, or only published
+//!  ├ judgements    single cells in terms of others, where the plan judges any
 //!  ├ findings      what was published, held against it
 //!  └ warnings      what a reader must know before believing a number
 //! ```
@@ -16,7 +17,7 @@
 use std::collections::BTreeMap;
 
 use super::warning::{Warning, warnings};
-use crate::plan::{Finding, Plan, PublishedFigure, nearest};
+use crate::plan::{Finding, Judgement, Plan, PublishedFigure, nearest};
 use crate::published::Published;
 use crate::record::{Better, Cell, Metric, Path, Records, Setting};
 use crate::results::{Results, direct, grouped, in_display_order, uncompressed};
@@ -40,6 +41,8 @@ pub(super) struct Document<'a> {
     pub(super) has_heat_maps: bool,
     /// What all cells together say, in sentences.
     pub(super) summary: Vec<String>,
+    /// All by the same ratios.
+    pub(super) judgements: Vec<Judgement>,
     /// Where the published figures are from; none where there are none.
     pub(super) publication: Option<String>,
     pub(super) findings: Vec<Finding>,
@@ -103,6 +106,7 @@ impl<'a> Document<'a> {
             primary,
             columns: columns(&results, plan, primary),
             summary: plan.map(|plan| plan.summary(&results)).unwrap_or_default(),
+            judgements: plan.map(|plan| plan.judgements(&results)).unwrap_or_default(),
             has_heat_maps: plan.is_some_and(Plan::has_heat_maps),
             publication: plan
                 .zip(figures.as_ref())

@@ -1,17 +1,20 @@
 //! A table's numbers as text, in columns: what terminal, Markdown and HTML have in common.
 //!
 //! ```text
-//!  rows       a cell a row       seconds  ±  x none …  x direct …  published …  other metrics
-//!  matrices   threads a row      a series a column: the primary metric; x none; x direct; latency; bytes
+//!  rows        a cell a row       seconds  ±  x none …  x direct …  published …  other metrics
+//!  matrices    threads a row      a series a column: the primary metric; x none; x direct; latency; bytes
+//!  judgements  a cell a row       a ratio a column, and its interval; a remark
 //! ```
 //! A table with several numbers of threads is read by its matrices, and has its rows behind them, to be looked up.
 //!
 //! Invariants: every row has as many texts as there are heads; a column in which no row has anything is left out.
 
+mod judgements;
 mod links;
 mod matrix;
 mod rows;
 
+pub(super) use judgements::judgements;
 pub(super) use links::links;
 pub(super) use rows::figures;
 

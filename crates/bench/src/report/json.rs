@@ -7,6 +7,7 @@
 //!        "cell", "label", "state": "measured", "metrics": { "time_s": { "n", "value", "low", "high", "confidence" } },
 //!        "x_none", "x_direct": { "value", "low", "high", "confidence" },
 //!        "published": { "time_s": { "value", "conditions" } }, "published_x_none" } ] } ],
+//!    "judgements": [ { "cell", "ratios": { "regret": { "value", "low", "high", "confidence" } }, "remark" } ],
 //!    "findings": [ … ], "links": [ … ], "warnings": [ … ], "failures": [ … ], "resumed": [ … ], "end": { … } }
 //! ```
 //! Invariants: units are in the names; `null` is what was not measured; `format` is raised when a program that reads
@@ -17,6 +18,7 @@ use serde_json::{Map, Value, json};
 use super::document::{Document, Row, State, Table};
 use super::facts;
 use super::verdict::verdict;
+use crate::plan::Judgement;
 use crate::record::Better;
 
 /// All of it, for people's eyes too.
@@ -37,6 +39,7 @@ pub(super) fn json(document: &Document<'_>) -> String {
         "publication": document.publication,
         "run": records.run,
         "tables": document.tables.iter().map(|table| of_table(document, table)).collect::<Vec<_>>(),
+        "judgements": document.judgements.iter().map(of_judgement).collect::<Vec<_>>(),
         "findings": document.findings.iter().map(|finding| json!({
             "claim": finding.claim,
             "published": finding.published,
@@ -103,6 +106,15 @@ fn of_row(document: &Document<'_>, row: &Row) -> Value {
         "x_direct": row.to_direct,
         "published": published,
         "published_x_none": row.published_to_none,
+    })
+}
+
+fn of_judgement(judgement: &Judgement) -> Value {
+    let ratios = judgement.ratios.iter().map(|(name, ratio)| ((*name).to_owned(), json!(ratio)));
+    json!({
+        "cell": judgement.cell,
+        "ratios": ratios.collect::<Map<_, _>>(),
+        "remark": judgement.remark,
     })
 }
 

@@ -21,6 +21,10 @@ pub(super) fn markdown(document: &Document<'_>) -> String {
     for line in &document.summary {
         push_paragraph(&mut text, &escaped(line));
     }
+    if let Some(judgements) = grid::judgements(document) {
+        // A String takes everything.
+        write!(text, "## Cell by cell\n\n{}\n", table(&judgements)).ok();
+    }
     let grids: Vec<Vec<Grid>> = document.tables.iter().map(|table| grid::all(document, table)).collect();
     for (table, grids) in document.tables.iter().zip(&grids) {
         push_table(&mut text, document, table, grids);

@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use super::document::Document;
 use super::test_plans::{ScanPlan, TransactionPlan};
 use super::*;
+use crate::plan::Judgement;
 use crate::record::{Failure, Metric, Path as Way, Setting};
 use crate::results::fixture::{cell, link_check, records, sample, scans, transactions};
+use crate::stats::Estimate;
 
 /// A run in which everything is wrong, and every text is hostile.
 fn hostile() -> Records {
@@ -160,6 +162,28 @@ fn the_summary_is_in_every_form() {
     assert_eq!(json["summary"], serde_json::json!(["It is so."]));
     for text in [terminal::terminal(&document), markdown::markdown(&document), html::html(&document)] {
         assert!(text.contains("It is so."), "{text}");
+    }
+}
+
+#[test]
+fn judgements_are_in_every_form_but_the_terminals() {
+    let records = scans();
+    let regret = Estimate { value: 1.07, low: 1.01, high: 1.12, confidence: 0.97 };
+    let judgement = Judgement {
+        cell: cell("unlimited", Way::Wirepress, Setting::Latency),
+        ratios: vec![("regret", Some(regret)), ("p99_x_none", None)],
+        remark: "best is <none>".to_owned(),
+    };
+    let document = Document { judgements: vec![judgement], ..Document::of(&records, None) };
+    let json: serde_json::Value = serde_json::from_str(&json::json(&document)).unwrap();
+    let told = &json["judgements"][0];
+    assert_eq!(told["cell"]["setting"], "latency");
+    assert_eq!(told["ratios"]["regret"]["high"], 1.12);
+    assert_eq!(told["ratios"]["p99_x_none"], serde_json::Value::Null);
+    for text in [markdown::markdown(&document), html::html(&document)] {
+        for part in ["Cell by cell", "1.07", "1.01–1.12", "best is &lt;none"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
     }
 }
 

@@ -25,6 +25,7 @@ use crate::stats::{Estimate, median, median_interval, paired_ratio, scoring, unp
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
     cells: Vec<Cell>,
+    failed: Vec<Cell>,
     series: BTreeMap<(Cell, Metric), Series>,
 }
 
@@ -37,6 +38,17 @@ pub struct Group {
     pub workload: String,
     /// In the order of tables.
     pub cells: Vec<Cell>,
+}
+
+/// What two cells gave in the same repetition.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pair {
+    /// From 0.
+    pub repetition: u32,
+    /// The cell's value.
+    pub of: f64,
+    /// The baseline's.
+    pub to: f64,
 }
 
 /// Values by repetition, side by side.
@@ -64,13 +76,22 @@ impl Results {
                 (key, Series { repetitions, values })
             })
             .collect();
-        Self { cells: in_display_order(records.samples.iter().map(|sample| &sample.cell)), series }
+        let cells = in_display_order(records.samples.iter().map(|sample| &sample.cell));
+        let failed = records.failures.iter().map(|failure| &failure.cell);
+        let failed = in_display_order(failed.filter(|cell| !cells.contains(cell)));
+        Self { cells, failed, series }
     }
 
     /// The measured cells, in the order of tables.
     #[must_use]
     pub fn cells(&self) -> &[Cell] {
         &self.cells
+    }
+
+    /// The cells that were tried and never measured, in the order of tables.
+    #[must_use]
+    pub fn failed(&self) -> &[Cell] {
+        &self.failed
     }
 
     /// The measured cells by link and workload.
@@ -119,6 +140,16 @@ impl Results {
     pub fn scored_ratio(&self, cell: &Cell, baseline: &Cell, metric: Metric) -> Option<Estimate> {
         let (of, to) = (self.series(cell, metric)?, self.series(baseline, metric)?);
         ratio(scoring(of.by_repetition()), to)
+    }
+
+    /// The values of two cells in the same repetitions, by repetition; empty where one of the two was not measured.
+    #[must_use]
+    pub fn pairs(&self, cell: &Cell, baseline: &Cell, metric: Metric) -> Vec<Pair> {
+        let by_repetition = |cell| self.series(cell, metric).into_iter().flat_map(Series::by_repetition);
+        let partners: BTreeMap<u32, f64> = by_repetition(baseline).collect();
+        by_repetition(cell)
+            .filter_map(|(repetition, of)| Some(Pair { repetition, of, to: *partners.get(&repetition)? }))
+            .collect()
     }
 
     fn series(&self, cell: &Cell, metric: Metric) -> Option<&Series> {
@@ -182,6 +213,7 @@ pub(crate) fn grouped(cells: &[Cell]) -> Vec<Group> {
 mod tests {
     use super::fixture::{cell, records, sample};
     use super::*;
+    use crate::record::Failure;
 
     fn results() -> Results {
         let none = cell("unlimited", Path::Wirepress, Setting::None);
@@ -232,6 +264,18 @@ mod tests {
         // A single repetition can't be split.
         let slow = cell("10mbit", Path::Direct, Setting::None);
         assert_eq!(results.scored_ratio(&slow, &uncompressed(&zlib), Metric::TimeS), None);
+    }
+
+    #[test]
+    fn a_cell_is_failed_where_no_repetition_of_it_was_measured() {
+        let [none, zlib] =
+            [Setting::None, Setting::Zlib].map(|setting| cell("unlimited", Path::Wirepress, setting));
+        let mut records = records(vec![sample(&none, 1, 2.0)]);
+        records.failures = [&zlib, &none, &zlib]
+            .map(|cell| Failure { cell: cell.clone(), repetition: 0, reason: "refused".to_owned() })
+            .into();
+        let results = Results::of(&records);
+        assert_eq!((results.cells(), results.failed()), (&[none][..], &[zlib][..]));
     }
 
     #[test]

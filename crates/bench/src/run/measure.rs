@@ -1,9 +1,9 @@
 //! One sample: the stage is set, the job is done, clocks and counters are read around its measured time.
 //!
 //! ```text
-//!  stage ─▶ job: login, preparation │ meter.start … meter.stop │ its report ─▶ metrics
+//!  stage ─▶ [another connection, uncounted] ─▶ job: login, preparation │ meter.start … meter.stop │ its report ─▶ metrics
 //! ```
-//! Invariants: bytes and CPU time are those between start and stop; the link's count is waited for, because it counts
+//! Invariants: what went before is over when the job logs in; bytes and CPU time are those between start and stop; the link's count is waited for, because it counts
 //! right behind its writes.
 //!
 //! Not here: in which order (`order`), what is written down (`record`).
@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
 use lab::link::Traffic;
 
 use super::network::Network;
@@ -18,6 +19,7 @@ use super::pins::Pins;
 use super::stage::{Parts, Stage};
 use crate::cpu;
 use crate::job::{Job, Meter, Outcome, Unit};
+use crate::plan::Step;
 use crate::record::{Cell, Metric, Path};
 
 /// What a sample gave, and what it cost this process besides.
@@ -35,14 +37,13 @@ pub(super) struct Measured {
 }
 
 /// Takes a sample.
-pub(super) fn measure(
-    cell: &Cell,
-    job: &Job,
-    network: &Network,
-    parts: &Parts<'_>,
-) -> anyhow::Result<Measured> {
+pub(super) fn measure(step: &Step, network: &Network, parts: &Parts<'_>) -> anyhow::Result<Measured> {
+    let Step { cell, job, before } = step;
     let donor = job.donor(network)?;
     let stage = Stage::set(cell, network, parts, donor.as_ref())?;
+    if let Some(scan) = before {
+        scan.run_uncounted(&stage, parts).context("the connection before the counted ones failed")?;
+    }
     let mut counters = Counters { stage: &stage, parts, before: None, between: None };
     let outcome = job.run(cell, &stage, parts, donor.as_ref(), &mut counters)?;
     let mut between = counters.between.take().unwrap_or_default();

@@ -273,7 +273,7 @@ impl<'a> Sitting<'a> {
 
     fn fill(&self, progress: &mut Progress) -> anyhow::Result<()> {
         let mut tables: BTreeMap<String, Table> = BTreeMap::new();
-        for table in self.steps.iter().flat_map(|step| step.job.tables()) {
+        for table in self.steps.iter().flat_map(Step::tables) {
             let largest = tables.entry(table.name.clone()).or_insert_with(|| table.clone());
             if table.rows > largest.rows {
                 *largest = table;

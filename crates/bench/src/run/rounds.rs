@@ -124,7 +124,7 @@ impl Sitting<'_> {
                 stop: &self.stop,
             };
             let at_s = self.before_s + start.elapsed().as_secs_f64();
-            match measure(&step.cell, &step.job, network, &parts) {
+            match measure(step, network, &parts) {
                 Ok(measured) => {
                     sum.add(&measured);
                     let (cell, metrics) = (step.cell.clone(), measured.metrics);

@@ -230,7 +230,7 @@ impl Parts<'_> {
         client_words: &[OsString],
         crossing: &Crossing<'_>,
     ) -> anyhow::Result<ProxyProcess> {
-        let mut arguments = asked_for(cell.setting);
+        let mut arguments = asked_for(cell);
         match self.server_leg_tls {
             // The link's own address is in nobody's certificate.
             Some(tls) => arguments.extend(tls.iter().map(|word| match word.as_str() {
@@ -277,7 +277,7 @@ impl Parts<'_> {
         client_words: &[OsString],
         crossing: &Crossing<'_>,
     ) -> anyhow::Result<ProxyProcess> {
-        let arguments = [asked_for(cell.setting), self.pair_key()].concat();
+        let arguments = [asked_for(cell), self.pair_key()].concat();
         let options = WirepressOptions {
             program: &self.program,
             through: client_words,
@@ -314,11 +314,33 @@ fn pss_bytes(id: u32) -> Option<u64> {
     Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? * 1024)
 }
 
-/// What a wirepress beside the application wants across the network.
-fn asked_for(setting: Setting) -> Vec<String> {
-    let mut arguments = vec!["--compression-algorithms".to_owned(), setting.algorithm_name().to_owned()];
-    if let Setting::Zstd(level) = setting {
+/// What a wirepress beside the application wants across the network. Alone, with the latency policy, that is what it chooses
+/// itself at each login, by what it has seen of the link; a pair has no such choice.
+fn asked_for(cell: &Cell) -> Vec<String> {
+    if cell.path == Path::WirepressBesideApp && cell.setting == Setting::Latency {
+        return Vec::new();
+    }
+    let mut arguments = vec!["--compression-algorithms".to_owned(), cell.setting.algorithm_name().to_owned()];
+    if let Setting::Zstd(level) = cell.setting {
         arguments.extend(["--zstd-compression-level".to_owned(), level.to_string()]);
     }
     arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::fixture;
+
+    #[test]
+    fn the_policy_alone_beside_the_app_chooses_what_the_server_packs_with_and_nobody_else() {
+        let asked = |path, setting| asked_for(&fixture::cell("unlimited", path, setting)).join(" ");
+        assert_eq!(asked(Path::WirepressBesideApp, Setting::Latency), "");
+        assert_eq!(asked(Path::WirepressPair, Setting::Latency), "--compression-algorithms zstd");
+        assert_eq!(asked(Path::WirepressBesideApp, Setting::None), "--compression-algorithms uncompressed");
+        assert_eq!(
+            asked(Path::WirepressBesideApp, Setting::Zstd(7)),
+            "--compression-algorithms zstd --zstd-compression-level 7"
+        );
+    }
 }

@@ -97,4 +97,11 @@ mod tests {
         assert_eq!((single.value, single.low, single.high, single.confidence), (4.0, 4.0, 4.0, 0.0));
         assert!(!single.has_interval());
     }
+
+    #[test]
+    fn five_values_are_not_sure_and_six_are() {
+        let values = [7.0, 1.0, 9.0, 3.0, 5.0, 2.0];
+        let is_sure = |n: usize| median_interval(&values[..n]).unwrap().is_sure();
+        assert_eq!([1, 2, 5, 6].map(is_sure), [false, false, false, true]);
+    }
 }

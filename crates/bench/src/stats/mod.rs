@@ -67,6 +67,12 @@ impl Estimate {
     pub fn has_interval(&self) -> bool {
         self.confidence > 0.0
     }
+
+    /// Whether the interval is as sure as [`CONFIDENCE`]: of a median that takes six values.
+    #[must_use]
+    pub fn is_sure(&self) -> bool {
+        self.confidence + ROUNDING >= CONFIDENCE
+    }
 }
 
 /// The confidence that intervals have where there are enough values: the usual one.

@@ -5,13 +5,15 @@
 //!  what may be the best     8 rounds: none, the policy, direct, and fixed settings within 15 % of the best
 //!  the same, if undecided   six rounds at a time, at most 38
 //! ```
-//! A setting that is far from the best after two rounds can't be what the policy is held against, and a cell whose interval is
-//! narrow enough is not made truer by more of it. So a full run takes hours and not days. What ends it is how wide an interval
-//! is, never where it lies.
+//! A setting that is far from the best after two rounds can't be what the policy is held against, and a cell whose intervals are
+//! narrow enough is not made truer by more of it. So a full run takes hours and not days. Against none it is how wide an
+//! interval is that ends it, never where it lies: a cell that violates is measured until it is decided, like any other. Only the
+//! regret's interval is looked at for where it lies: as long as one of the bounds that are asked about is inside it.
 //!
 //! Invariants: depends on the results alone, so an interrupted run goes on.
 
-use super::verdict::{FIXED, Verdict};
+use super::regret::FIXED;
+use super::verdict::Verdict;
 use super::{Comparison, together};
 use crate::plan::{Batch, Step};
 use crate::record::{Cell, Metric, Setting};
@@ -27,7 +29,7 @@ pub(super) fn batch(comparisons: Vec<Comparison>, results: &Results, first: u32)
     if start >= ROUNDS_MAX {
         return Batch::default();
     }
-    let wants_more = |cell: &Cell| rounds(cell) < ROUNDS_MIN || !verdict.is_decided(cell);
+    let wants_more = |cell: &Cell| rounds(cell) < ROUNDS_MIN || verdict.is_open(cell);
     let steps = comparisons
         .into_iter()
         .filter(|comparison| wants_more(&comparison.latency))
@@ -71,7 +73,7 @@ mod tests {
             beside_large_rows: false,
         });
         let steps = super::super::SETTINGS
-            .map(|setting| Step { cell: fixture::cell(link, Path::Wirepress, setting), job: job.clone() });
+            .map(|setting| Step::new(fixture::cell(link, Path::Wirepress, setting), job.clone()));
         Comparison { latency: fixture::cell(link, Path::Wirepress, Setting::Latency), steps: steps.into() }
     }
 
@@ -121,8 +123,34 @@ mod tests {
         let (steps, rounds) =
             next(&[("10mbit", Setting::None, &noisy[..5]), ("10mbit", Setting::Latency, &noisy[..5])]);
         assert_eq!((steps.len(), rounds), (2, 2..8));
+        // It surely violates, and by how much is not known.
+        let slower = noisy.map(|rate| rate / 2.0);
+        let (steps, _) = next(&[("10mbit", Setting::None, &steady), ("10mbit", Setting::Latency, &slower)]);
+        assert_eq!(steps, ["10mbit none", "10mbit latency"]);
         let long: Vec<f64> = noisy.iter().copied().cycle().take(38).collect();
         let (steps, _) = next(&[("10mbit", Setting::None, &steady), ("10mbit", Setting::Latency, &long)]);
         assert!(steps.is_empty(), "more than 38 rounds: {steps:?}");
+    }
+
+    #[test]
+    fn a_cell_is_measured_until_its_regret_is_on_one_side_of_what_is_asked_about() {
+        let ours = [100.0; 8];
+        let next_of = |best: &[f64; 8]| {
+            let (steps, _) = next(&[
+                ("1gbit", Setting::None, &ours),
+                ("1gbit", Setting::Zstd(1), best),
+                ("1gbit", Setting::Latency, &ours),
+            ]);
+            steps.len()
+        };
+        // What was measured in odd rounds is the score.
+        let scored = |odd: [f64; 4]| {
+            let [a, b, c, d] = odd;
+            [103.0, a, 103.0, b, 103.0, c, 103.0, d]
+        };
+        assert_eq!(next_of(&scored([104.0, 103.0, 104.5, 103.0])), 0);
+        assert_eq!(next_of(&scored([104.0, 103.0, 106.0, 104.0])), 3);
+        assert_eq!(next_of(&scored([106.0, 107.0, 109.0, 108.0])), 0);
+        assert_eq!(next_of(&scored([109.0, 111.0, 109.0, 108.0])), 3);
     }
 }

@@ -1,9 +1,10 @@
-//! What the pair's cells say: its zstd 3 against the standard protocol's, over the same link, by one wirepress beside the
-//! server.
+//! What the pair's cells say: its zstd 3 against the standard protocol's, over the same link, by one wirepress: beside the
+//! server, which packs replies, and for bulk inserts beside the application, where it packs requests.
 //!
 //! Invariants: bytes are those on the link, so the pair's are inside TLS and the others are not; CPU time is that of
 //! server, proxies and client together.
 
+use crate::job::Statement;
 use crate::record::{Cell, Metric, Path, Setting};
 use crate::results::Results;
 use crate::stats::Estimate;
@@ -14,8 +15,14 @@ pub(super) fn lines(results: &Results) -> Vec<String> {
     results.cells().iter().filter(is_ours).filter_map(|cell| line(results, cell)).collect()
 }
 
+/// Where a wirepress that speaks the standard protocol packs what is large.
+pub(super) const fn standard_path(is_sent: bool) -> Path {
+    if is_sent { Path::WirepressBesideApp } else { Path::Wirepress }
+}
+
 fn line(results: &Results, cell: &Cell) -> Option<String> {
-    let standard = cell.with(Path::Wirepress, COMPARED, cell.tls);
+    let is_sent = cell.workload == Statement::BulkInsert.name();
+    let standard = cell.with(standard_path(is_sent), COMPARED, cell.tls);
     let rate = results.ratio(cell, &standard, Metric::TransactionsPerS)?;
     let mut parts = vec![format!("{} of its transactions a second", told(&rate))];
     let either = |per_run, per_transaction| {

@@ -1,172 +1,213 @@
 //! What the cells of `never-slower` say: violations, undecided ones, and how far the best fixed setting is.
 //!
 //! ```text
-//!  slowdown   none's rate / latency's rate, an interval          violates: all of it above 1.03
-//!  p99        latency's / none's, an interval                    violates: all of it above 1.05
-//!  regret     best fixed setting's rate / latency's rate         the best is chosen on one half of the
-//!                                                                repetitions and scored on the other
+//!  slowdown   none's rate / latency's rate, an interval       violates: all of it above 1.03
+//!                                                             undecided: wider than ±3 %
+//!  p99        latency's / none's, an interval                 violates: all of it above 1.05
+//!                                                             undecided: wider than ±10 %
+//!  regret     best fixed setting's rate / latency's rate      at most 1.05 in most cells, 1.10 in all
 //! ```
-//! Invariants: a cell that could not be compared is counted as such, and not left out.
+//! Invariants: an interval that is less sure than 95 % neither violates nor decides; what is undecided follows from widths
+//! alone, so a cell can violate and be undecided; a cell that could not be compared is counted as such, and against what must
+//! hold of a share of all cells.
 //!
-//! Not here: which cells there are (`super`).
+//! Not here: which cells there are (`super`), how the best is chosen (`regret`).
 
-use crate::record::{Better, Cell, Metric, Setting};
+use super::regret::{FAR, NEAR, Regret};
+use crate::plan::Judgement;
+use crate::record::{Cell, KERNEL, Metric, Setting};
 use crate::results::{Results, uncompressed};
-use crate::stats::{Choice, Estimate, median, scoring};
+use crate::stats::Estimate;
 
-/// All cells.
+/// All cells of the latency policy.
 pub(super) struct Verdict {
     judged: Vec<Judged>,
-    incomparable: usize,
+    /// Its own measurement failed, or none's.
+    incomparable: Vec<Cell>,
 }
 
-/// A cell of the latency policy.
+/// A cell that could be compared.
 struct Judged {
     cell: Cell,
     slowdown: Estimate,
     p99: Option<Estimate>,
-    /// With the best fixed setting.
-    regret: Option<(f64, Setting)>,
+    regret: Option<Regret>,
 }
 
 impl Verdict {
     pub(super) fn of(results: &Results) -> Self {
-        let cells: Vec<&Cell> =
-            results.cells().iter().filter(|cell| cell.setting == Setting::Latency).collect();
-        let judged: Vec<Judged> = cells.iter().filter_map(|cell| judge(results, cell)).collect();
-        Self { incomparable: cells.len() - judged.len(), judged }
-    }
-
-    /// Whether a cell of the latency policy was compared, and more rounds would not change what is said of it.
-    pub(super) fn is_decided(&self, cell: &Cell) -> bool {
-        self.judged.iter().any(|judged| judged.cell == *cell && !judged.is_undecided())
-    }
-
-    /// In sentences, the count first.
-    pub(super) fn lines(&self) -> Vec<String> {
-        let count = |is: fn(&Judged) -> bool| self.judged.iter().filter(|judged| is(judged)).count();
-        let regrets: Vec<f64> = self.judged.iter().filter_map(|judged| Some(judged.regret?.0)).collect();
-        let near = regrets.iter().filter(|regret| **regret <= NEAR).count();
-        let worst = regrets.iter().copied().fold(1.0, f64::max);
-        let mut lines = vec![
-            format!(
-                "{} cells of the latency policy: {} violate (slower than none by more than 3 %, or 5 % in p99), {} undecided \
-                 (interval wider than ±3 %, p99 ±10 %), {} could not be compared.",
-                self.judged.len(),
-                count(Judged::violates),
-                count(Judged::is_undecided),
-                self.incomparable,
-            ),
-            format!(
-                "Within 5 % of the best fixed setting: {near} of {}; the worst is {worst:.2} times slower.",
-                regrets.len()
-            ),
-        ];
-        for judged in &self.judged {
-            let far = judged.regret.filter(|(regret, _)| *regret > NEAR);
-            let mut marks = Vec::new();
-            if judged.violates() {
-                marks.push("violates".to_owned());
-            }
-            if judged.is_undecided() {
-                marks.push("undecided".to_owned());
-            }
-            if let Some((regret, setting)) = far {
-                marks.push(format!("{regret:.2}x of {setting}'s time"));
-            }
-            if !marks.is_empty() {
-                lines.push(format!("{}: {}; {}.", judged.cell, marks.join(", "), judged.figures()));
+        let mut verdict = Self { judged: Vec::new(), incomparable: Vec::new() };
+        let cells = results.cells().iter().chain(results.failed());
+        for cell in cells.filter(|cell| cell.setting == Setting::Latency) {
+            match Judged::of(results, cell) {
+                Some(judged) => verdict.judged.push(judged),
+                None => verdict.incomparable.push(cell.clone()),
             }
         }
+        verdict
+    }
+
+    /// Whether more rounds could change what is said of a cell of the latency policy.
+    pub(super) fn is_open(&self, cell: &Cell) -> bool {
+        let judged = self.judged.iter().find(|judged| judged.cell == *cell);
+        judged.is_none_or(|judged| judged.is_undecided() || judged.regret.is_none_or(|it| it.is_open()))
+    }
+
+    /// In sentences: counts, what must hold, and each cell of which something must be said.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let all: Vec<&Judged> = self.judged.iter().collect();
+        let mut lines = vec![format!(
+            "{} cells of the latency policy: {} violate (slower than none by more than 3 %, or 5 % in p99), {} undecided \
+             (interval wider than ±3 %, p99 ±10 %, or less sure than 95 %), {} of them both, {} could not be compared.",
+            all.len() + self.incomparable.len(),
+            count(&all, Judged::violates),
+            count(&all, Judged::is_undecided),
+            count(&all, |judged| judged.violates() && judged.is_undecided()),
+            self.incomparable.len(),
+        )];
+        lines.extend(self.bars());
+        lines.extend(self.judged.iter().filter_map(Judged::line));
+        lines.extend(self.incomparable.iter().map(|cell| format!("{cell}: could not be compared.")));
         lines
     }
+
+    /// What must hold, of cells over the kernel's links where there are any.
+    fn bars(&self) -> Vec<String> {
+        let is_kernels = |cell: &Cell| cell.link.starts_with(KERNEL);
+        let (kernel, user): (Vec<&Judged>, Vec<&Judged>) =
+            self.judged.iter().partition(|judged| is_kernels(&judged.cell));
+        let missing = self.incomparable.iter().filter(|cell| is_kernels(cell)).count();
+        let users = user.len() + self.incomparable.len() - missing;
+        if users == 0 {
+            return bars("Wanted", &kernel, missing);
+        }
+        let told = if kernel.len() + missing > 0 {
+            bars("Wanted, over the kernel's links", &kernel, missing)
+        } else {
+            bars("Wanted, without a verdict", &user, self.incomparable.len())
+        };
+        let no_verdict = format!(
+            "{users} of these cells were measured over links in user space, of which there is no verdict: that takes the kernel's, \
+             by --link-kernel."
+        );
+        [vec![no_verdict], told].concat()
+    }
+
+    /// Every cell that could be compared, with its figures.
+    pub(super) fn judgements(&self) -> Vec<Judgement> {
+        self.judged.iter().map(Judged::judgement).collect()
+    }
+}
+
+/// What must hold of these cells and of so many that could not be compared, whether it does, and by how many.
+fn bars(wanted: &str, cells: &[&Judged], missing: usize) -> Vec<String> {
+    let all = cells.len() + missing;
+    if all == 0 {
+        return Vec::new();
+    }
+    let bar = |what: &str, holds: bool, told: String| {
+        format!("{wanted}: {what}: {} ({told}).", if holds { "holds" } else { "misses" })
+    };
+    let regrets: Vec<f64> = cells.iter().filter_map(|judged| Some(judged.regret?.ratio.value)).collect();
+    let within = |bound: f64| regrets.iter().filter(|regret| **regret <= bound).count();
+    let (violate, open) = (count(cells, Judged::violates), count(cells, Judged::is_undecided) + missing);
+    let (near, far) = (within(NEAR), regrets.len() - within(FAR));
+    let worst = regrets.iter().copied().reduce(f64::max);
+    let worst = worst.map_or_else(String::new, |worst| format!("; the worst is {worst:.2}"));
+    vec![
+        bar("no violation", violate == 0, format!("{violate} of {all} cells")),
+        bar(
+            "at most 5 % undecided or not compared",
+            open * 100 <= UNDECIDED_MAX_PERCENT * all,
+            format!("{open} of {all}"),
+        ),
+        bar(
+            "95 % within 5 % of the best fixed setting's time",
+            near * 100 >= NEAR_MIN_PERCENT * all,
+            format!("{near} of {all}"),
+        ),
+        bar(
+            "none above 1.10 of it",
+            far == 0 && !regrets.is_empty(),
+            format!("{far} of {}{worst}", regrets.len()),
+        ),
+    ]
+}
+
+fn count(cells: &[&Judged], is: impl Fn(&Judged) -> bool) -> usize {
+    cells.iter().filter(|judged| is(judged)).count()
 }
 
 impl Judged {
+    fn of(results: &Results, cell: &Cell) -> Option<Self> {
+        let none = uncompressed(cell);
+        Some(Self {
+            slowdown: results.ratio(&none, cell, Metric::TransactionsPerS)?,
+            p99: results.ratio(cell, &none, Metric::LatencyP99Ms),
+            regret: Regret::of(results, cell),
+            cell: cell.clone(),
+        })
+    }
+
     fn violates(&self) -> bool {
-        // A single repetition has no interval that could lie anywhere.
-        let is_above = |estimate: Estimate, most: f64| estimate.has_interval() && estimate.low > most;
+        let is_above = |estimate: Estimate, most: f64| estimate.is_sure() && estimate.low > most;
         is_above(self.slowdown, SLOWDOWN_MAX) || self.p99.is_some_and(|p99| is_above(p99, P99_MAX))
     }
 
+    /// By how wide its intervals are, wherever they lie.
     fn is_undecided(&self) -> bool {
-        let wide = |estimate: Estimate, half: f64| {
-            !(estimate.has_interval() && estimate.relative_half_width() <= half)
-        };
-        !self.violates() && (wide(self.slowdown, 0.03) || self.p99.is_some_and(|p99| wide(p99, 0.10)))
+        let is_wide =
+            |estimate: Estimate, half: f64| !(estimate.is_sure() && estimate.relative_half_width() <= half);
+        is_wide(self.slowdown, SLOWDOWN_WIDTH) || self.p99.is_some_and(|p99| is_wide(p99, P99_WIDTH))
     }
 
-    fn figures(&self) -> String {
-        let of = |estimate: Estimate| {
-            format!("{:.3} ({:.3} to {:.3})", estimate.value, estimate.low, estimate.high)
-        };
+    /// What must be said of it, in a few words.
+    fn remark(&self) -> String {
+        let is_far = self.regret.is_some_and(|regret| regret.ratio.value > NEAR);
+        let marks = [
+            (self.violates(), "violates"),
+            (self.is_undecided(), "undecided"),
+            (is_far, "far from the best"),
+            (self.regret.is_none(), "without a regret"),
+        ];
+        marks.into_iter().filter_map(|(is_so, mark)| is_so.then_some(mark)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// A sentence, where there is something to say.
+    fn line(&self) -> Option<String> {
+        let remark = self.remark();
+        let of = |it: Estimate| format!("{:.3} ({:.3} to {:.3})", it.value, it.low, it.high);
         let p99 = self.p99.map_or_else(String::new, |p99| format!(", p99 {}", of(p99)));
-        format!("time of none's {}{p99}", of(self.slowdown))
+        let regret =
+            self.regret.map_or_else(String::new, |it| format!(", time of {}'s {}", it.best, of(it.ratio)));
+        (!remark.is_empty())
+            .then(|| format!("{}: {remark}; time of none's {}{p99}{regret}.", self.cell, of(self.slowdown)))
     }
-}
 
-fn judge(results: &Results, cell: &Cell) -> Option<Judged> {
-    let none = uncompressed(cell);
-    let slowdown = results.ratio(&none, cell, Metric::TransactionsPerS)?;
-    let p99 = results.ratio(cell, &none, Metric::LatencyP99Ms);
-    let fixed: Vec<Cell> = FIXED.iter().map(|setting| cell.with(cell.path, *setting, cell.tls)).collect();
-    let values: Vec<&[f64]> =
-        fixed.iter().map(|cell| results.values(cell, Metric::TransactionsPerS)).collect();
-    // Ours is scored on the same half.
-    let ours: Vec<f64> = scoring(results.values(cell, Metric::TransactionsPerS).iter().copied()).collect();
-    let regret = Choice::of(&values, Better::More)
-        .zip(median(&ours))
-        .and_then(|(best, ours)| Some((best.score.value / ours, *FIXED.get(best.index)?)));
-    Some(Judged { cell: cell.clone(), slowdown, p99, regret })
-}
-
-/// Every fixed setting, none among them.
-pub(in crate::plan) const FIXED: [Setting; 5] =
-    [Setting::None, Setting::Zlib, Setting::Zstd(1), Setting::Zstd(3), Setting::Zstd(7)];
-const SLOWDOWN_MAX: f64 = 1.03;
-const P99_MAX: f64 = 1.05;
-const NEAR: f64 = 1.05;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::record::{Path, Records};
-    use crate::results::fixture;
-
-    fn cell(workload: &str, setting: Setting) -> Cell {
-        Cell {
-            link: "unlimited".to_owned(),
-            workload: workload.to_owned(),
-            threads: 1,
-            path: Path::Wirepress,
-            tls: false,
-            setting,
+    fn judgement(&self) -> Judgement {
+        let best = self.regret.map(|regret| format!("best is {}", regret.best));
+        let remark = best.into_iter().chain(Some(self.remark()).filter(|remark| !remark.is_empty()));
+        let remark = remark.collect::<Vec<_>>().join(", ");
+        Judgement {
+            cell: self.cell.clone(),
+            ratios: vec![
+                ("time_x_none", Some(self.slowdown)),
+                ("p99_x_none", self.p99),
+                ("regret", self.regret.map(|regret| regret.ratio)),
+            ],
+            remark,
         }
     }
-
-    fn records(samples: &[(&str, Setting, [f64; 8])]) -> Records {
-        fixture::records_of(samples.iter().flat_map(|(workload, setting, values)| {
-            values.iter().map(|value| (cell(workload, *setting), Metric::TransactionsPerS, *value))
-        }))
-    }
-
-    #[test]
-    fn a_cell_that_is_surely_slower_than_none_violates_and_one_far_from_the_best_is_told() {
-        let steady =
-            |value: f64| [0.0, 0.001, 0.002, 0.003, 0.0, 0.001, 0.002, 0.003].map(|noise| value + noise);
-        let records = records(&[
-            ("slow", Setting::None, steady(10.0)),
-            ("slow", Setting::Latency, steady(9.0)),
-            ("far", Setting::None, steady(10.0)),
-            ("far", Setting::Zstd(1), steady(20.0)),
-            ("far", Setting::Latency, steady(16.0)),
-            ("good", Setting::None, steady(10.0)),
-            ("good", Setting::Latency, steady(10.1)),
-        ]);
-        let lines = Verdict::of(&Results::of(&records)).lines();
-        assert!(lines[0].starts_with("3 cells of the latency policy: 1 violate"), "{lines:#?}");
-        assert!(lines[1].contains("1 of 3") && lines[1].contains("1.25 times"), "{lines:#?}");
-        assert_eq!(lines.len(), 4, "{lines:#?}");
-        assert!(lines.iter().any(|line| line.contains("slow") && line.contains("violates")), "{lines:#?}");
-    }
 }
+
+const SLOWDOWN_MAX: f64 = 1.03;
+const P99_MAX: f64 = 1.05;
+/// Half of an interval, in terms of its value.
+const SLOWDOWN_WIDTH: f64 = 0.03;
+const P99_WIDTH: f64 = 0.10;
+/// Of all cells.
+const UNDECIDED_MAX_PERCENT: usize = 5;
+const NEAR_MIN_PERCENT: usize = 95;
+
+#[cfg(test)]
+mod tests;

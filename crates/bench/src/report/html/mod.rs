@@ -6,6 +6,7 @@
 //!  at a glance       a sentence per table
 //!  findings          published and measured
 //!  heat maps         where there are several links and settings: one per workload
+//!  cell by cell      where the plan judges single cells
 //!  a section per link and workload: sentence, chart, tables, and behind them all columns and the chart's figures
 //!  links, the run, failures, all samples
 //! ```
@@ -58,6 +59,9 @@ pub(super) fn html(document: &Document<'_>) -> String {
     push_glance(&mut html, document);
     push_findings(&mut html, &document.findings);
     html.push_str(&heat_map::section(document));
+    if let Some(judgements) = grid::judgements(document) {
+        writeln!(html, "<section>\n<h2>Cell by cell</h2>\n{}</section>", table(&judgements, &[])).ok();
+    }
     for (index, table) in document.tables.iter().enumerate() {
         push_table(&mut html, document, table, index);
     }
