@@ -14,12 +14,11 @@ mod search;
 use lab::link::Link;
 
 use self::search::{Found, Search};
-use super::work::{INCOMPRESSIBLE, Work};
+use super::work::Work;
 use super::{Batch, Plan, Scale, Step, World};
 use crate::job::Statement;
 use crate::record::{Cell, Metric, Path, Setting};
 use crate::results::Results;
-use crate::table::Kind;
 
 /// Where none and the best fixed setting tie.
 #[derive(Debug)]
@@ -124,14 +123,9 @@ impl Plan for Crossing {
 
 /// Without bulk inserts: on this path the client packs them, and the proxy's policy has no say in it.
 fn works() -> Vec<Work> {
-    vec![
-        Work::scan("scan of digits", Kind::Sysbench, 200_000),
-        Work::scan("scan of text", Kind::Text, 100_000),
-        Work::scan("scan of wide repetitive rows", Kind::Wide, 600),
-        Work::scan(INCOMPRESSIBLE, Kind::Blob, 800),
-        Work::statements(Statement::PointSelect, 8),
-        Work::statements(Statement::Range, 8),
-    ]
+    let statements =
+        [Statement::PointSelect, Statement::Range].map(|statement| Work::statements(statement, 8));
+    Work::scans().into_iter().chain(statements).collect()
 }
 
 /// None and every fixed setting.

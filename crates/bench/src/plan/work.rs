@@ -35,19 +35,24 @@ struct Rows {
 impl Work {
     /// All of them.
     pub(super) fn all() -> Vec<Self> {
-        let mut works = vec![
+        let mut works = Self::scans();
+        for statement in [Statement::PointSelect, Statement::Range] {
+            works.extend([1, 8, 64].map(|threads| Self::statements(statement, threads)));
+        }
+        works.push(Self::statements(Statement::BulkInsert, 1));
+        works
+    }
+
+    /// Those that read a table of some kind of rows.
+    pub(super) fn scans() -> Vec<Self> {
+        vec![
             Self::scan("scan of digits", Kind::Sysbench, DIGITS),
             Self::scan("scan of text", Kind::Text, 100_000),
             Self::scan("scan of wide repetitive rows", Kind::Wide, 600),
             Self::scan(INCOMPRESSIBLE, Kind::Blob, 800),
             // A row that no shared frame has room for goes through the proxy by a way of its own.
             Self::scan("scan of rows of 1 MiB", Kind::Long, 40),
-        ];
-        for statement in [Statement::PointSelect, Statement::Range] {
-            works.extend([1, 8, 64].map(|threads| Self::statements(statement, threads)));
-        }
-        works.push(Self::statements(Statement::BulkInsert, 1));
-        works
+        ]
     }
 
     /// Reads a table of at most so many rows.

@@ -106,13 +106,13 @@ impl Search {
 /// The best fixed setting that compresses, and its rate of transactions in terms of none's; none where one of them was
 /// not measured. Of the search's own rounds, which have all of them and come first: scoring must not move it.
 fn best(results: &Results, cell: impl Fn(Setting) -> Cell) -> Option<(f64, Setting)> {
-    let values = FIXED.map(|setting| results.values(&cell(setting), Metric::TransactionsPerS));
-    let rounds = values.iter().map(|values| values.len()).min().filter(|rounds| *rounds > 0)?;
-    let nones = results.values(&cell(Setting::None), Metric::TransactionsPerS);
+    let none = cell(Setting::None);
+    let ratios = |setting| results.pairs(&cell(setting), &none, Metric::TransactionsPerS);
+    let rounds = FIXED.map(|setting| ratios(setting).len()).into_iter().min().filter(|rounds| *rounds > 0)?;
     let mut best: Option<(f64, Setting)> = None;
-    for (setting, values) in FIXED.into_iter().zip(values).filter(|(setting, _)| *setting != Setting::None) {
+    for setting in FIXED.into_iter().filter(|setting| *setting != Setting::None) {
         let ratios: Vec<f64> =
-            values.iter().zip(nones).take(rounds).map(|(value, none)| value / none.max(1e-9)).collect();
+            ratios(setting).iter().take(rounds).map(|pair| pair.of / pair.to.max(1e-9)).collect();
         let gain = median(&ratios)?;
         if best.is_none_or(|(most, _)| gain > most) {
             best = Some((gain, setting));
