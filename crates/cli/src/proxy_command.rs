@@ -60,7 +60,7 @@ pub(crate) fn run(args: ProxyArgs) -> anyhow::Result<()> {
     let handover = handover.context("can't offer a handover")?;
     let took_over = inheritance.is_some();
     if let Some(inheritance) = inheritance {
-        inheritance.confirm().context("the predecessor is gone")?;
+        inheritance.confirm(&proxy).context("the predecessor is gone")?;
     }
 
     let mut admin = Some(open_admin(&process, &proxy, took_over)?);

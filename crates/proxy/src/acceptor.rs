@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use rustix::net::{SocketFlags, acceptfrom_with};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::task::yield_now;
 use tokio::time::sleep;
 use wire::Side;
 
@@ -67,14 +68,24 @@ impl Acceptor {
             }
             Err(error) => Err(error),
         };
+        // Nobody listens any more where nobody else holds the listener.
+        let Self { listener, told: teller, .. } = self;
+        drop(listener);
         // A proxy that is gone needs no word.
-        self.told.send(told).ok();
+        teller.send(told).ok();
     }
 
     async fn accept_all(&self, listening: &AsyncFd<BorrowedFd<'_>>, shared: &Shared) {
         let mut spare = SpareFile::new();
         let mut failing_since: Option<Instant> = None;
+        let mut accepted: u32 = 0;
         loop {
+            accepted += 1;
+            if accepted.is_multiple_of(TURN_LEN) {
+                // While clients come faster than they are accepted nothing else makes this wait: sessions want their turn, and
+                // a drain wants to be seen.
+                yield_now().await;
+            }
             let mut ready = match listening.readable().await {
                 Ok(ready) => ready,
                 Err(error) => return tracing::error!(%error, "no connection is accepted any more"),
@@ -180,6 +191,8 @@ fn refuse(socket: AcceptedSocket, error: &SessionError) {
 
 /// Between two tries to accept when the process has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Clients between two turns of the sessions of this worker.
+const TURN_LEN: u32 = 8;
 /// How long clients wait in the queue for files to become free. A burst of sessions that end and begin passes in less;
 /// clients that wait for a greeting give up only after ten seconds, or never.
 const ACCEPT_PATIENCE: Duration = Duration::from_secs(1);

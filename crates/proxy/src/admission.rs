@@ -4,7 +4,7 @@
 //! many connections as there are addresses.
 //!
 //! Invariants: whoever is admitted is counted until its permit is dropped, even by a panic.
-//! Not here: what a refused client is told (`listener`, `error`).
+//! Not here: what a refused client is told (`acceptor`, `error`).
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};

@@ -158,9 +158,13 @@ impl Link {
         seen.filter(|(_, ago)| *ago < TRUE_FOR)
     }
 
-    /// A session has seen it.
-    pub(crate) fn saw(&self, bytes_per_s: f64) {
-        *lock(&self.seen) = Some(Seen { bytes_per_s, at: Instant::now() });
+    /// A session has seen it, at that time on the clock that sessions share.
+    pub(crate) fn saw(&self, bytes_per_s: f64, at: Duration) {
+        let at = self.since + at;
+        let mut seen = lock(&self.seen);
+        if seen.as_ref().is_none_or(|earlier| earlier.at <= at) {
+            *seen = Some(Seen { bytes_per_s, at });
+        }
     }
 
     /// Whether whoever reads there gains by packed bytes when it is what others wait for, if that was found lately.
@@ -219,11 +223,11 @@ mod tests {
     fn the_last_rate_of_a_peer_is_known_and_there_are_not_too_many() {
         let links = Links::default();
         let link = |number: u32| links.to(address(number), Side::Client);
-        link(1).saw(1e6);
-        link(1).saw(2e6);
+        link(1).saw(1e6, link(1).now());
+        link(1).saw(2e6, link(1).now());
         assert_eq!((link(1).bytes_per_s(), link(2).bytes_per_s()), (Some(2e6), None));
         for number in 2..10_000 {
-            link(number).saw(1e6);
+            link(number).saw(1e6, link(number).now());
         }
         let known = lock(&links.0).links.len();
         assert_eq!((known, link(1).bytes_per_s()), (LINKS_MAX, Some(2e6)));
@@ -236,7 +240,7 @@ mod tests {
         let (one, other) = (to(2, Side::Client), to(2, Side::Client));
         let _uses = [LinkUse::of(Arc::clone(&one)), LinkUse::of(other)];
         drop(to(1, Side::Server));
-        one.saw(5e5);
+        one.saw(5e5, one.now());
         one.found_reader(false);
         let told: Vec<_> = links
             .states()

@@ -103,6 +103,11 @@ impl Listener {
         self.is_given_away.store(true, Ordering::Release);
     }
 
+    /// No other process listens here any more.
+    pub(crate) fn take_over(&self) {
+        self.is_given_away.store(false, Ordering::Release);
+    }
+
     /// Removes its socket file, unless it is another process's by now.
     pub(crate) fn remove_file(&self) {
         if let Address::Unix(path) = &self.address

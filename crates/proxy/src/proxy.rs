@@ -146,14 +146,19 @@ impl Proxy {
 
     /// So many workers get new sessions. One that gets no more ends with its last.
     fn set_workers(&mut self, count: usize) -> io::Result<()> {
-        let mut workers = self.workers.write().unwrap_or_else(PoisonError::into_inner);
-        workers.truncate(count.max(1));
-        for index in workers.len()..count.max(1) {
+        let count = count.max(1);
+        let before = self.workers.read().unwrap_or_else(PoisonError::into_inner).len();
+        // Started before the list is locked: acceptors read it between sessions.
+        let mut new = Vec::new();
+        for index in before..count {
             let (worker, thread) =
                 WorkerHandle::start(index, Arc::clone(&self.shared), self.config.io_uring)?;
-            workers.push(worker);
+            new.push(worker);
             self.worker_threads.push(thread);
         }
+        let mut workers = self.workers.write().unwrap_or_else(PoisonError::into_inner);
+        workers.truncate(count);
+        workers.extend(new);
         Ok(())
     }
 

@@ -180,9 +180,11 @@ fn line(results: &Results, workload: &str, threads: u32) -> Option<String> {
     let busy = |cell: &Cell, metric| results.median(cell, metric).unwrap_or_default();
     let (link_busy, core_busy) =
         (busy(&none, Metric::LinkBusyPercent), busy(&fixed, Metric::CoreBusyPercent));
+    let both = [&to_none, &to_fixed];
     let counts = match (link_busy >= BUSY_PERCENT, core_busy >= BUSY_PERCENT) {
-        (true, true) if to_none.value >= GAIN && to_fixed.value >= GAIN => "It counts, and holds",
-        (true, true) => "It counts, and misses 1.10",
+        (true, true) if both.iter().all(|it| it.is_sure() && it.low >= GAIN) => "It counts, and holds",
+        (true, true) if both.iter().any(|it| it.is_sure() && it.high < GAIN) => "It counts, and misses 1.10",
+        (true, true) => "It counts, and is undecided",
         (false, _) => "It does not count: none leaves the link idle",
         (true, false) => "It does not count: the fixed setting leaves its core idle",
     };

@@ -10,8 +10,9 @@
 //!                             is chosen at login            that is packed at all
 //!  wirepress pair             the policy, frame by frame    the policy, frame by frame
 //! ```
-//! A choice at login goes by what the link has shown, so beside the app a cell of the policy is measured behind an uncounted
-//! connection with a long reply.
+//! A choice at login goes by what the link has shown, so beside the app cells of the policy, and those of none that they are held
+//! against, are measured behind uncounted connections with a long reply: one, and a second where several clients log in at once,
+//! of which only one would be let try what was not seen yet.
 
 mod again;
 mod incompressible;
@@ -154,13 +155,20 @@ fn comparison(name: &str, link: &Link, work: &Work, path: Path, world: &World) -
         .chain(standard.map(|path| (path, pair::COMPARED)))
         .chain([(Path::Direct, Setting::None)])
         .map(|way| Step {
-            // Where the server packs, the choice at login is scored from the second connection on.
-            before: (way == (Path::WirepressBesideApp, Setting::Latency))
-                .then(|| work.long_reply(link, world)),
+            before: vec![work.long_reply(link, world); connections_before(work, way)],
             ..Step::new(work.cell(name, way.0, way.1), job.clone())
         })
         .collect();
     Comparison { latency: work.cell(name, path, Setting::Latency), steps }
+}
+
+/// Where the server packs, the choice at login is scored from the second connection on.
+const fn connections_before(work: &Work, (path, setting): (Path, Setting)) -> usize {
+    match (path, setting) {
+        (Path::WirepressBesideApp, Setting::Latency | Setting::None) if work.threads > 1 => 2,
+        (Path::WirepressBesideApp, Setting::Latency | Setting::None) => 1,
+        _ => 0,
+    }
 }
 
 /// Each once: comparisons share cells.
@@ -217,16 +225,19 @@ mod tests {
     }
 
     #[test]
-    fn beside_the_app_the_policy_alone_goes_behind_an_uncounted_long_reply() {
+    fn beside_the_app_the_policy_and_none_go_behind_uncounted_long_replies() {
         let world = world(true);
         let steps = NeverSlower.steps(&world).unwrap();
         for step in &steps {
-            let is_chosen_at_login =
-                step.cell.path == Path::WirepressBesideApp && step.cell.setting == Setting::Latency;
-            assert_eq!(step.before.is_some(), is_chosen_at_login, "{}", step.cell);
+            let Cell { path, setting, threads, .. } = step.cell;
+            let is_compared =
+                path == Path::WirepressBesideApp && [Setting::None, Setting::Latency].contains(&setting);
+            let wanted = if is_compared { threads.min(2) as usize } else { 0 };
+            assert_eq!(step.before.len(), wanted, "{}", step.cell);
         }
-        let inserts = steps.iter().find(|step| step.before.is_some() && step.cell.workload == "bulk insert");
-        let before = inserts.unwrap().before.as_ref().unwrap();
+        let inserts =
+            steps.iter().find(|step| !step.before.is_empty() && step.cell.workload == "bulk insert");
+        let before = inserts.unwrap().before.first().unwrap();
         // As much of it as this link carries in two seconds.
         assert!((12_000..13_000).contains(&before.rows), "{before:?}");
         let tables: Vec<String> = inserts.unwrap().tables().into_iter().map(|table| table.name).collect();

@@ -17,15 +17,15 @@ pub struct Step {
     pub cell: Cell,
     /// What a client does in it.
     pub job: Job,
-    /// What another connection reads before, uncounted, where a proxy goes by what it has seen of the link.
-    pub before: Option<ScanJob>,
+    /// What other connections read before, one by one and uncounted, where a proxy goes by what it has seen of the link.
+    pub before: Vec<ScanJob>,
 }
 
 impl Step {
     /// A cell whose stage has seen nothing before it.
     #[must_use]
     pub const fn new(cell: Cell, job: Job) -> Self {
-        Self { cell, job, before: None }
+        Self { cell, job, before: Vec::new() }
     }
 
     /// Tables that it needs.

@@ -26,6 +26,7 @@ use crate::stats::{Estimate, median, median_interval, paired_ratio, scoring, unp
 pub struct Results {
     cells: Vec<Cell>,
     failed: Vec<Cell>,
+    rounds: BTreeMap<Cell, u32>,
     series: BTreeMap<(Cell, Metric), Series>,
 }
 
@@ -79,7 +80,14 @@ impl Results {
         let cells = in_display_order(records.samples.iter().map(|sample| &sample.cell));
         let failed = records.failures.iter().map(|failure| &failure.cell);
         let failed = in_display_order(failed.filter(|cell| !cells.contains(cell)));
-        Self { cells, failed, series }
+        let measured = records.samples.iter().map(|sample| (&sample.cell, sample.repetition));
+        let tried = records.failures.iter().map(|failure| (&failure.cell, failure.repetition));
+        let mut rounds = BTreeMap::new();
+        for (cell, repetition) in measured.chain(tried) {
+            let rounds = rounds.entry(cell.clone()).or_insert(0);
+            *rounds = (repetition + 1).max(*rounds);
+        }
+        Self { cells, failed, rounds, series }
     }
 
     /// The measured cells, in the order of tables.
@@ -92,6 +100,12 @@ impl Results {
     #[must_use]
     pub fn failed(&self) -> &[Cell] {
         &self.failed
+    }
+
+    /// Behind the last repetition in which a cell was tried, whether or not that succeeded: where its rounds go on.
+    #[must_use]
+    pub fn rounds(&self, cell: &Cell) -> u32 {
+        self.rounds.get(cell).copied().unwrap_or(0)
     }
 
     /// The measured cells by link and workload.
@@ -275,6 +289,7 @@ mod tests {
             .map(|cell| Failure { cell: cell.clone(), repetition: 0, reason: "refused".to_owned() })
             .into();
         let results = Results::of(&records);
+        assert_eq!((results.rounds(&none), results.rounds(&zlib)), (2, 1));
         assert_eq!((results.cells(), results.failed()), (&[none][..], &[zlib][..]));
     }
 

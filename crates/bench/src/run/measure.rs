@@ -41,7 +41,7 @@ pub(super) fn measure(step: &Step, network: &Network, parts: &Parts<'_>) -> anyh
     let Step { cell, job, before } = step;
     let donor = job.donor(network)?;
     let stage = Stage::set(cell, network, parts, donor.as_ref())?;
-    if let Some(scan) = before {
+    for scan in before {
         scan.run_uncounted(&stage, parts).context("the connection before the counted ones failed")?;
     }
     let mut counters = Counters { stage: &stage, parts, before: None, between: None };

@@ -159,6 +159,8 @@ struct Sitting<'a> {
     steps: Vec<Step>,
     /// Cells that need not be measured again.
     done: BTreeSet<(u32, Cell)>,
+    /// What earlier sittings tried, and in vain.
+    failed: Vec<(u32, Cell)>,
     /// Seconds that earlier sittings took.
     before_s: f64,
     /// What they said in the end.
@@ -213,6 +215,10 @@ impl<'a> Sitting<'a> {
         let done = earlier.map_or_else(BTreeSet::new, |records| {
             records.samples.iter().map(|sample| (sample.repetition, sample.cell.clone())).collect()
         });
+        let failed = earlier.map_or_else(Vec::new, |records| {
+            let left = records.failures_left().into_iter();
+            left.map(|failure| (failure.repetition, failure.cell.clone())).collect()
+        });
         let before_s = earlier.map_or(0.0, Records::took_s);
         let before = earlier.and_then(Records::last_end).cloned();
         Ok(Self {
@@ -227,6 +233,7 @@ impl<'a> Sitting<'a> {
             world,
             steps,
             done,
+            failed,
             before_s,
             before,
             scratch,

@@ -8,11 +8,12 @@
 //!
 //! Not here: how a cell is measured (`measure`), reports.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::measure::{Measured, measure};
 use super::{Network, Parts, Progress, Sitting, describe, order};
-use crate::plan::Batch;
+use crate::plan::{Batch, Step};
 use crate::record::{End, Failure, Record, Records, Sample};
 use crate::results::Results;
 
@@ -20,6 +21,7 @@ impl Sitting<'_> {
     /// All that the plan wants. Returns early, and without an error, when the user wants to stop.
     pub(super) fn measure_all(&mut self) -> anyhow::Result<()> {
         let mut batch = Batch { steps: self.steps.clone(), repetitions: 0..self.world.repetitions };
+        let mut again = self.failed_before();
         let mut progress = Progress::new("bench", len(&batch));
         self.fill(&mut progress)?;
         progress.part("calibrating the links");
@@ -47,7 +49,10 @@ impl Sitting<'_> {
             if self.stop.is_wished() {
                 return Ok(());
             }
-            batch = self.wanted_next()?;
+            batch = match again.pop() {
+                Some(batch) => batch,
+                None => self.wanted_next()?,
+            };
             progress.more(len(&batch));
         }
         self.writer.write(&Record::End(End {
@@ -56,6 +61,19 @@ impl Sitting<'_> {
             harness_cpu_s: sum.links.as_secs_f64(),
         }))?;
         Ok(())
+    }
+
+    /// What failed in the later rounds of earlier sittings, the earliest round last: no plan asks for it again.
+    fn failed_before(&self) -> Vec<Batch> {
+        let mut rounds = BTreeMap::<u32, Vec<Step>>::new();
+        for (repetition, cell) in
+            self.failed.iter().filter(|(repetition, _)| *repetition >= self.world.repetitions)
+        {
+            let step = self.steps.iter().find(|step| step.cell == *cell).cloned();
+            rounds.entry(*repetition).or_default().extend(step);
+        }
+        let batch = |(repetition, steps)| Batch { steps, repetitions: repetition..repetition + 1 };
+        rounds.into_iter().rev().map(batch).filter(|batch| !batch.steps.is_empty()).collect()
     }
 
     /// What the plan wants next, if there is anything in it that wasn't tried.
@@ -103,13 +121,13 @@ impl Sitting<'_> {
             steps.iter().filter(|step| self.done.contains(&(repetition, step.cell.clone()))).count() as u64
         };
         progress.skip(repetitions.clone().map(was_done).sum());
-        for (round, index) in order::rounds(steps.len(), count, self.world.seed) {
+        for (repetition, index) in order::rounds(steps.len(), repetitions.clone(), self.world.seed) {
             let Some(step) = steps.get(index) else { continue };
-            let repetition = repetitions.start + round;
             if self.stop.is_wished() {
                 return Ok(());
             }
-            progress.step(format!("round {} of {count}: {}", round + 1, step.cell));
+            let round = repetition - repetitions.start + 1;
+            progress.step(format!("round {round} of {count}: {}", step.cell));
             let Some(network) = self.networks.get(&step.cell.link) else { continue };
             if !self.done.insert((repetition, step.cell.clone())) {
                 continue;

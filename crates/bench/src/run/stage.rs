@@ -29,7 +29,7 @@ use super::database::Database;
 use super::network::{Crossing, Network};
 use super::pins::Pins;
 use super::proxy_process::ProxyProcess;
-use super::wirepress_process::{Place, Policy, WirepressOptions, server_leg};
+use super::wirepress_process::{LEVEL_MAX, Place, Policy, WirepressOptions, server_leg};
 use crate::client::{Account, Client, ClientFault, ClientTls, Stop};
 use crate::job::Donor;
 use crate::record::{Cell, Path, Setting};
@@ -259,12 +259,17 @@ impl Parts<'_> {
         let permitted =
             ["--protocol-compression-algorithms".to_owned(), cell.setting.algorithm_name().to_owned()];
         let arguments = [server_leg(self.server_leg_tls), permitted.into(), self.pair_key()].concat();
+        // Everything is packed at the highest level that is permitted, unless the policy chooses.
+        let level = match Policy::of(cell.setting) {
+            Policy::Fixed => cell.setting.compression().level,
+            Policy::Latency => LEVEL_MAX,
+        };
         let options = WirepressOptions {
             program: &self.program,
             through: &through,
             listen: network.server_ip(),
             server: self.database.address(),
-            place: Place::PairBesideServer { level: cell.setting.compression().level },
+            place: Place::PairBesideServer { level },
             policy: Policy::of(cell.setting),
             arguments: &arguments,
         };

@@ -177,7 +177,7 @@ fn address_in(line: &str) -> Option<SocketAddr> {
 /// server's limit, and ours a little below it.
 pub(crate) const LOGIN_MAX: Duration = Duration::from_secs(60);
 /// zstd's: clients of a measurement get what they ask for.
-const LEVEL_MAX: u8 = 22;
+pub(crate) const LEVEL_MAX: u8 = 22;
 /// A start takes milliseconds; a machine that swaps may take seconds.
 const START_MAX: Duration = Duration::from_secs(20);
 

@@ -87,6 +87,17 @@ impl Candidate {
         if len >= SMALL_LEN { self.large_ratio } else { self.small_ratio }
     }
 
+    /// Plain bytes per second of large frames, and how well it packs them, if it was seen to.
+    pub(super) fn seen(&self) -> Option<(f64, f64)> {
+        Some(self.bytes_per_s).filter(|_| self.is_seen).zip(self.large_ratio)
+    }
+
+    /// What was seen is true no more.
+    pub(super) const fn forget(&mut self) {
+        self.is_seen = false;
+        self.large_ratio = None;
+    }
+
     /// It was no use lately.
     pub(super) const fn rests(&self) -> bool {
         self.rest > 0
@@ -132,7 +143,7 @@ pub(super) const GUESS_IS_CAUTIOUS: f64 = 3.0;
 /// What a frame costs besides its bytes: tables to set up.
 const FRAME_S: f64 = 5e-6;
 /// Below this a frame's own cost is most of it.
-const SMALL_LEN: f64 = 4096.0;
+pub(super) const SMALL_LEN: f64 = 4096.0;
 /// How much of a new frame goes into what is known.
 const MEMORY: f64 = 0.25;
 /// Less is not worth anybody's time.

@@ -4,13 +4,15 @@
 //!  sent ──▶ │ unsent │ on its way │ ──▶ acknowledged
 //!           └──── queued_len ─────┘
 //!  two looks, never empty in between:  rate = acknowledged in between / time
-//!  empty at the second look:           rate ≥ that
+//!  empty at both:                      rate ≥ that, over a while
 //! ```
 //! Invariants: no rate from a time in which the destination had nothing to take.
 //!
 //! Not here: what follows from it (`super`), whether it is link or reader (`reader`).
 
 use std::time::Duration;
+
+use super::Look;
 
 /// Of one destination.
 #[derive(Debug, Default)]
@@ -20,9 +22,11 @@ pub(super) struct Drain {
     looked: Option<Duration>,
     /// What is being measured: bytes, seconds.
     window: (f64, f64),
+    /// The same of looks that found it empty.
+    empty: (f64, f64),
     bytes_per_s: Option<f64>,
-    /// It was seen here, and not only assumed.
-    is_seen: bool,
+    /// When it was last seen here, if it was not only assumed.
+    seen_at: Option<Duration>,
 }
 
 impl Drain {
@@ -31,31 +35,40 @@ impl Drain {
         self.sent_len += len;
     }
 
-    /// `queued_len` of what was handed over is not acknowledged `now`.
-    pub(super) fn look(&mut self, now: Duration, queued_len: u64) {
+    /// The destination was looked at.
+    pub(super) fn look(&mut self, look: &Look) {
         let Some(looked) = self.looked else {
-            self.looked = Some(now);
+            self.looked = Some(look.now);
             return;
         };
-        let time_s = now.saturating_sub(looked).as_secs_f64();
+        let time_s = look.now.saturating_sub(looked).as_secs_f64();
         if time_s <= 0.0 {
             return;
         }
-        self.looked = Some(now);
+        self.looked = Some(look.now);
         let before = self.acknowledged_len;
         // TLS adds to what is queued.
-        self.acknowledged_len = self.sent_len.saturating_sub(queued_len).max(before);
+        self.acknowledged_len = self.sent_len.saturating_sub(look.unacknowledged_len()).max(before);
         let len = (self.acknowledged_len - before) as f64;
-        if queued_len == 0 {
-            // Whatever was taken in so little time was taken no slower than this.
+        // What has not come into the socket keeps nobody busy.
+        if look.queued_len == 0 {
             self.window = (0.0, 0.0);
+            self.empty = (self.empty.0 + len, self.empty.1 + time_s);
+            let (len, time_s) = self.empty;
+            // Some of it was on its way before; in more time that hardly counts.
+            if time_s < EMPTY_S {
+                return;
+            }
+            self.empty = (0.0, 0.0);
+            // Whatever was taken in so little time was taken no slower than this.
             let least = len / time_s;
             if let Some(rate) = self.bytes_per_s.as_mut().filter(|rate| least > **rate) {
                 *rate = least;
-                self.is_seen = true;
+                self.seen_at = Some(look.now);
             }
             return;
         }
+        self.empty = (0.0, 0.0);
         self.window.0 += len;
         self.window.1 += time_s;
         let (len, time_s) = self.window;
@@ -65,7 +78,7 @@ impl Drain {
             let rate = (len / time_s).max(1.0);
             // A link that changes is followed at once; half of the old rate damps its noise.
             self.bytes_per_s = Some(self.bytes_per_s.map_or(rate, |old| f64::midpoint(old, rate)));
-            self.is_seen = true;
+            self.seen_at = Some(look.now);
             self.window = (0.0, 0.0);
         }
     }
@@ -75,9 +88,9 @@ impl Drain {
         self.bytes_per_s
     }
 
-    /// The same, if this destination has shown it itself.
-    pub(super) fn seen_bytes_per_s(&self) -> Option<f64> {
-        self.bytes_per_s.filter(|_| self.is_seen)
+    /// The same and when it was seen, if this destination has shown it itself.
+    pub(super) fn seen(&self) -> Option<(f64, Duration)> {
+        self.bytes_per_s.zip(self.seen_at)
     }
 
     /// Another destination on the same link has seen it.
@@ -91,6 +104,8 @@ impl Drain {
 const WINDOW_LEN: f64 = 256.0 * 1024.0;
 const WINDOW_S: f64 = 0.02;
 const FIRST_PART: f64 = 0.25;
+/// The shortest time that tells a rate from below.
+const EMPTY_S: f64 = 1e-3;
 
 #[cfg(test)]
 mod tests {
@@ -98,13 +113,17 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
+    fn look(now: Duration, queued_len: u64) -> Look {
+        Look { now, queued_len, ..Look::NOTHING }
+    }
+
     #[test]
     fn a_queue_that_never_empties_tells_the_rate() {
         let mut drain = Drain::default();
-        drain.look(MS, 0);
+        drain.look(&look(MS, 0));
         drain.sent(1_000_000);
         for ms in 2..=9 {
-            drain.look(ms * MS, 1_000_000 - u64::from(ms - 1) * 100_000);
+            drain.look(&look(ms * MS, 1_000_000 - u64::from(ms - 1) * 100_000));
         }
         assert_eq!(drain.bytes_per_s(), Some(1e8));
     }
@@ -112,30 +131,50 @@ mod tests {
     #[test]
     fn what_has_not_come_into_the_socket_is_not_acknowledged() {
         let (mut drain, rate) = (Drain::default(), 100_000);
-        drain.look(MS, 0);
+        drain.look(&look(MS, 0));
         drain.sent(1_000_000);
         for ms in 2..=9_u32 {
             // The socket holds 50,000 bytes, and what it took is acknowledged.
             let taken_len = u64::from(ms - 1) * rate + 50_000;
-            let look = super::super::Look { queued_len: 50_000, ..super::super::Look::NOTHING };
-            drain.look(ms * MS, look.behind(1_000_000 - taken_len).queued_len);
+            drain.look(&look(ms * MS, 50_000).behind(1_000_000 - taken_len));
         }
         assert_eq!(drain.bytes_per_s(), Some(1e8));
     }
 
     #[test]
+    fn a_socket_that_ran_empty_tells_no_rate_though_more_was_to_come() {
+        let mut drain = Drain::default();
+        drain.look(&look(MS, 0));
+        drain.sent(1_000_000);
+        for ms in 2..=9_u32 {
+            drain.look(&look(ms * MS, 0).behind(1_000_000 - u64::from(ms - 1) * 100_000));
+        }
+        assert_eq!(drain.bytes_per_s(), None);
+    }
+
+    #[test]
+    fn what_was_acknowledged_in_a_moment_tells_no_rate() {
+        let mut drain = Drain::default();
+        drain.assume(1e6);
+        drain.look(&look(MS, 0));
+        drain.sent(65_536);
+        drain.look(&look(MS + MS / 20, 0));
+        assert_eq!((drain.bytes_per_s(), drain.seen()), (Some(1e6), None));
+    }
+
+    #[test]
     fn an_empty_queue_tells_a_rate_from_below_only() {
         let mut drain = Drain::default();
-        drain.look(Duration::ZERO, 0);
+        drain.look(&look(Duration::ZERO, 0));
         for ms in 1..10 {
             drain.sent(1_000);
-            drain.look(ms * MS, 0);
+            drain.look(&look(ms * MS, 0));
         }
         assert_eq!(drain.bytes_per_s(), None);
         drain.assume(1e5);
-        assert_eq!((drain.bytes_per_s(), drain.seen_bytes_per_s()), (Some(1e5), None));
+        assert_eq!((drain.bytes_per_s(), drain.seen()), (Some(1e5), None));
         drain.sent(1_000);
-        drain.look(10 * MS, 0);
-        assert_eq!((drain.bytes_per_s(), drain.seen_bytes_per_s()), (Some(1e6), Some(1e6)));
+        drain.look(&look(10 * MS, 0));
+        assert_eq!((drain.bytes_per_s(), drain.seen()), (Some(1e6), Some((1e6, 10 * MS))));
     }
 }

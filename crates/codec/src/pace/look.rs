@@ -7,10 +7,13 @@ use std::time::Duration;
 pub struct Look {
     /// Since any fixed moment.
     pub now: Duration,
-    /// Bytes that were handed over and are not acknowledged.
+    /// Bytes in the socket that are not acknowledged.
     pub queued_len: u64,
     /// Those of them that are not on their way either.
     pub unsent_len: u64,
+    /// Bytes that count as handed over and have not come into the socket yet: who brings them may be late, so that the link
+    /// has nothing to do meanwhile.
+    pub unwritten_len: u64,
     /// They wait for room in the receiver's buffer, and not for the link.
     pub reader_waits: bool,
     /// Free room in the receiver's buffer, as it told last.
@@ -25,6 +28,7 @@ impl Look {
         now: Duration::ZERO,
         queued_len: 0,
         unsent_len: 0,
+        unwritten_len: 0,
         reader_waits: false,
         window_len: 0,
         round_trip: Duration::ZERO,
@@ -33,8 +37,17 @@ impl Look {
     /// The same where so many bytes that count as handed over have not come into the socket yet.
     #[must_use]
     pub const fn behind(self, unwritten_len: u64) -> Self {
-        let Self { queued_len, unsent_len, .. } = self;
-        Self { queued_len: queued_len + unwritten_len, unsent_len: unsent_len + unwritten_len, ..self }
+        Self { unwritten_len, ..self }
+    }
+
+    /// Bytes that were handed over and that nobody on the other side has acknowledged.
+    pub(super) const fn unacknowledged_len(&self) -> u64 {
+        self.queued_len + self.unwritten_len
+    }
+
+    /// Those that are not on their way.
+    pub(super) const fn waiting_len(&self) -> u64 {
+        self.unsent_len + self.unwritten_len
     }
 
     /// How long the link is busy with what was sent before, at this rate: with what is unsent, and with what waits in the
@@ -44,7 +57,7 @@ impl Look {
         let held_len = bytes_per_s * self.round_trip.as_secs_f64() + ACKNOWLEDGED_LATE_LEN;
         // Where no round trip was seen nothing is known of the network.
         let waits_len = if self.round_trip.is_zero() { 0.0 } else { (on_its_way_len - held_len).max(0.0) };
-        (self.unsent_len as f64 + waits_len) / bytes_per_s
+        (self.waiting_len() as f64 + waits_len) / bytes_per_s
     }
 }
 

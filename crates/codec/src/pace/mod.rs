@@ -9,7 +9,7 @@
 //! `Q` bytes that wait, in the socket or in the network, `S` the frame's plain length, `B` the rate at which the destination
 //! takes bytes (`drain`), `C` and `r` how fast and how well a level packs (`candidate`), `D` the receiver's unpacking. As long
 //! as the link has something to send, packing takes none of its time; when it hasn't, the frame goes stored and the link is
-//! busy again. So where link and CPU cross some frames are packed and others are not, which no fixed setting does.
+//! busy again, unless packed it is through in far less time. So where link and CPU cross some frames are packed and others are not, which no fixed setting does.
 //!
 //! Where the reader's window is what holds bytes back both forms are tried (`reader`), and where each frame waits for an
 //! answer, so that there is never a queue (`replies`). Who wants few bytes more than little time has another controller
@@ -25,12 +25,14 @@ mod allowance;
 mod candidate;
 mod choice;
 mod drain;
+mod history_level;
 mod look;
 mod packing_server;
 mod queue;
 mod reader;
 mod replies;
 mod reply_times;
+mod source;
 mod thrift;
 
 #[cfg(test)]
@@ -41,9 +43,10 @@ mod thrift_simulation;
 use std::time::Duration;
 
 pub use self::allowance::Allowance;
-use self::candidate::Candidate;
+use self::candidate::{Candidate, SMALL_LEN};
 pub use self::choice::{Choice, Reason};
 use self::drain::Drain;
+use self::history_level::HistoryLevel;
 pub use self::look::Look;
 pub use self::packing_server::{LegChoice, LegReason, Packing, PackingServer, RepliesSeen};
 use self::queue::SHORT_OF_CPU;
@@ -51,17 +54,19 @@ use self::reader::Reader;
 pub use self::replies::Replies;
 use self::replies::{Reply, Turn};
 pub use self::reply_times::ReplyTimes;
+use self::source::Source;
 pub use self::thrift::{Limits, Thrift};
 use crate::Algorithm;
 
 /// The controller of one direction of a connection.
 #[derive(Debug)]
 pub struct Pace {
+    algorithm: Algorithm,
     candidates: Vec<Candidate>,
     drain: Drain,
     link_bytes_per_s: Option<f64>,
-    /// The same, if this connection has seen it itself.
-    link_seen_bytes_per_s: Option<f64>,
+    /// The same and when that was, if this connection has seen it itself.
+    link_seen: Option<(f64, Duration)>,
     now: Duration,
     looked: Look,
     /// Frames since one went stored because the link had nothing to do.
@@ -78,10 +83,16 @@ pub struct Pace {
     turn: Option<Turn>,
     /// Bytes that were handed over.
     sent_len: u64,
-    /// Small replies shrink, too.
-    has_history: bool,
-    /// How fast large packets came that were collected to be packed.
-    source_bytes_per_s: Option<f64>,
+    /// Of frames with history, of which small ones shrink, too.
+    history: Option<HistoryLevel>,
+    /// How fast large packets come.
+    source: Source,
+    /// The choice before was about a large packet, which may have left a queue.
+    was_large: bool,
+    /// The frame that was chosen about goes in pieces.
+    in_pieces: bool,
+    /// What long frames wait for a helper thread, seconds.
+    helper_s: f64,
 }
 
 /// How much may be on its way to the socket.
@@ -98,10 +109,11 @@ impl Pace {
     #[must_use]
     pub fn new(algorithm: Algorithm, level_max: u8) -> Self {
         Self {
+            algorithm,
             candidates: Candidate::all(algorithm, level_max),
             drain: Drain::default(),
             link_bytes_per_s: None,
-            link_seen_bytes_per_s: None,
+            link_seen: None,
             now: Duration::ZERO,
             looked: Look::NOTHING,
             hidden: SHORT_OF_CPU,
@@ -112,16 +124,19 @@ impl Pace {
             alone_len: None,
             turn: None,
             sent_len: 0,
-            has_history: false,
-            source_bytes_per_s: None,
+            history: None,
+            source: Source::default(),
+            was_large: false,
+            in_pieces: false,
+            helper_s: 0.0,
         }
     }
 
-    /// One whose frames have history: they can't change their level, and small ones are worth packing.
+    /// One whose frames have history: another level, up to `level_max`, begins a new one, and small frames are worth packing.
     #[must_use]
-    pub fn with_history(algorithm: Algorithm, level: u8) -> Self {
-        let candidates = Candidate::only(algorithm, level);
-        Self { candidates, has_history: true, ..Self::new(algorithm, level) }
+    pub fn with_history(algorithm: Algorithm, level_max: u8) -> Self {
+        let (history, candidates) = HistoryLevel::new(algorithm, level_max);
+        Self { candidates, history: Some(history), ..Self::new(algorithm, level_max) }
     }
 
     /// Another connection over the same link has seen this rate, bytes per second.
@@ -141,10 +156,11 @@ impl Pace {
         self.reader.found()
     }
 
-    /// The rate of the link, bytes per second, if it was ever the limit here; what was assumed is not told again.
+    /// The rate of the link, bytes per second, and when it was last seen, if it was ever the limit here; what was assumed is not
+    /// told again.
     #[must_use]
-    pub const fn link_seen_bytes_per_s(&self) -> Option<f64> {
-        self.link_seen_bytes_per_s
+    pub const fn link_seen(&self) -> Option<(f64, Duration)> {
+        self.link_seen
     }
 
     /// The socket was looked at; call it before a choice, and again before what it led to is sent.
@@ -152,10 +168,10 @@ impl Pace {
         self.now = look.now;
         self.looked = look;
         self.reader.look(&look, self.last, self.link_bytes_per_s);
-        self.drain.look(look.now, look.queued_len);
+        self.drain.look(&look);
         if !self.reader.is_limit() {
             self.link_bytes_per_s = self.drain.bytes_per_s();
-            self.link_seen_bytes_per_s = self.drain.seen_bytes_per_s();
+            self.link_seen = self.drain.seen();
         }
     }
 
@@ -165,6 +181,7 @@ impl Pace {
         let alone = self.begin(plain_len, more, now, replies);
         let choice = alone.unwrap_or_else(|| self.in_a_queue(plain_len, more, 0.0));
         self.had_more = more;
+        self.was_large = number(plain_len) >= LARGE_LEN;
         choice
     }
 
@@ -177,10 +194,14 @@ impl Pace {
         now: Duration,
         replies: &mut Replies,
     ) -> Choice {
-        let missing_s = self.source_bytes_per_s.map_or(0.0, |rate| number(missing_len) / rate);
+        let missing_s = self.source.time_s(missing_len);
         let alone = self.begin(plain_len, false, now, replies);
         let choice = alone.unwrap_or_else(|| self.in_a_queue(plain_len, false, missing_s));
+        self.source.chosen(choice.reason);
         self.had_more = false;
+        self.was_large = true;
+        self.in_pieces = choice.level.is_none();
+        self.helper_s *= HELPER_MEMORY;
         choice
     }
 
@@ -193,6 +214,7 @@ impl Pace {
         replies: &mut Replies,
     ) -> Option<Choice> {
         self.now = now;
+        self.in_pieces = false;
         self.is_alone = !more && !self.had_more;
         self.alone_len = self.is_alone.then(|| number(plain_len));
         if self.is_alone { self.alone(number(plain_len), replies) } else { None }
@@ -200,12 +222,12 @@ impl Pace {
 
     /// What was missing of a packet came in this time.
     pub fn collected(&mut self, missing_len: usize, took: Duration) {
-        // Less was on its way already.
-        if missing_len >= MISSING_LEN_MIN {
-            let rate = number(missing_len) / took.as_secs_f64().max(1e-9);
-            self.source_bytes_per_s =
-                Some(self.source_bytes_per_s.map_or(rate, |old| f64::midpoint(old, rate)));
-        }
+        self.source.came(missing_len, took);
+    }
+
+    /// So long a packed frame waited for the thread that packs long ones, without the work.
+    pub fn waited(&mut self, time: Duration) {
+        self.helper_s = f64::midpoint(self.helper_s, time.as_secs_f64());
     }
 
     /// A frame that waits for an answer.
@@ -232,7 +254,7 @@ impl Pace {
     }
 
     const fn reply(&self, len: f64) -> Reply {
-        Reply { len, has_history: self.has_history }
+        Reply { len, has_history: self.history.is_some() }
     }
 
     /// Nothing is sent any more.
@@ -263,7 +285,7 @@ impl Pace {
     /// Whether the next choice depends on the socket: call [`look`](Self::look) then.
     #[must_use]
     pub const fn is_in_a_queue(&self) -> bool {
-        self.had_more
+        self.had_more || self.was_large
     }
 
     /// A frame was packed, whether or not it became smaller.
@@ -271,15 +293,23 @@ impl Pace {
         if let Some(candidate) = self.candidates.iter_mut().find(|candidate| candidate.level() == level) {
             candidate.learn(number(plain_len), number(packed_len), took.as_secs_f64());
         }
+        if number(plain_len) >= SMALL_LEN
+            && !self.reader.is_limit()
+            && let (Some(history), Some(current)) = (&mut self.history, self.candidates.first_mut())
+            && let Some(rate) = self.drain.bytes_per_s()
+        {
+            history.packed(current, rate);
+        }
     }
 
     /// A frame of `plain_len` bytes was handed over as `len` bytes.
     pub fn sent(&mut self, plain_len: usize, len: usize, now: Duration, replies: &mut Replies) {
         self.now = now;
-        if !self.is_alone {
-            self.left(replies);
-        } else if let Some(len) = self.alone_len.take() {
-            self.turn = Some(replies.sent(now, self.reply(len), self.turn));
+        match self.alone_len.take().filter(|_| self.is_alone) {
+            Some(len) => self.turn = Some(replies.sent(now, self.reply(len), self.turn)),
+            None if self.is_alone && self.in_pieces => {}
+            // Also behind frames that nothing was chosen about.
+            None => self.left(replies),
         }
         self.sent_len += len as u64;
         self.last = Last { is_packed: len < plain_len, len: len as u64 };
@@ -310,5 +340,5 @@ const UNSENT_LEN_MIN: u64 = 64 << 10;
 const UNSENT_LEN_MAX: u64 = 256 << 10;
 /// Frames of this length leave a queue, if the link is slow.
 const LARGE_LEN: f64 = 64.0 * 1024.0;
-/// So much of a packet takes long enough to tell how fast it comes.
-const MISSING_LEN_MIN: usize = 64 << 10;
+/// What is left of a wait that was seen, for each long frame since.
+const HELPER_MEMORY: f64 = 0.9;

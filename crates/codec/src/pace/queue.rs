@@ -5,6 +5,7 @@
 
 use super::candidate::{Candidate, GUESS_IS_CAUTIOUS};
 use super::{Choice, Pace, Reason, number};
+use crate::{Algorithm, plain_bytes_per_ms};
 
 /// What is to be decided about.
 struct Frame {
@@ -67,8 +68,10 @@ impl Pace {
         // What it makes no use of, harder ones make hardly any: incompressible data is tried by it alone.
         let tried_len = if easiest.rests() { 1 } else { self.candidates.len() };
         let easiest = easiest.level();
+        let (algorithm, waits_s) = (self.algorithm, self.helper_s);
+        let helper_s = |candidate: &Candidate, len| wait_s(algorithm, candidate, len, waits_s);
         self.candidates.iter_mut().take(tried_len).find_map(|candidate| {
-            let pack_s = candidate.pack_s(frame.len);
+            let pack_s = candidate.pack_s(frame.len) + helper_s(candidate, frame.len);
             // The easiest may gain on an idle link, too, if it does what it mostly does.
             let is_easiest = candidate.level() == easiest;
             let is_hoped =
@@ -108,7 +111,8 @@ impl Pace {
             if self.is_short_of_cpu() && !is_thriftiest {
                 continue;
             }
-            let pack_s = candidate.pack_s(frame.len);
+            let pack_s =
+                candidate.pack_s(frame.len) + wait_s(self.algorithm, candidate, frame.len, self.helper_s);
             let link_s = frame.len / ratio / rate;
             let time_s = if frame.more && frame.len <= ALONE_LEN {
                 // A harder level leaves enough of the queue for the next frame.
@@ -131,6 +135,12 @@ impl Pace {
         }
         best
     }
+}
+
+/// How long a frame waits for a thread, if it is so long that a worker doesn't pack it itself.
+fn wait_s(algorithm: Algorithm, candidate: &Candidate, len: f64, waits_s: f64) -> f64 {
+    let is_short = len <= plain_bytes_per_ms(algorithm, candidate.level()) as f64;
+    if is_short { 0.0 } else { waits_s }
 }
 
 /// Packed has to be so much faster: what is known is not known better.
@@ -157,7 +167,6 @@ mod tests {
 
     use super::super::{Look, Replies};
     use super::*;
-    use crate::Algorithm;
 
     const MIB: usize = 1 << 20;
 

@@ -141,7 +141,7 @@ impl Reader {
     /// The socket was looked at; the link was seen to carry so much when it was the limit.
     pub(super) fn look(&mut self, look: &Look, last: Last, link_bytes_per_s: Option<f64>) {
         self.buffer_len = self.buffer_len.max(look.window_len);
-        let acknowledged_len = (self.sent.len - look.queued_len as f64).max(0.0);
+        let acknowledged_len = (self.sent.len - look.unacknowledged_len() as f64).max(0.0);
         self.follow(acknowledged_len, (self.buffer_len - look.window_len) as f64);
         if look.reader_waits && look.queued_len > 0 {
             if self.limit.replace(Limit { other_since: None }).is_none() {
@@ -161,7 +161,7 @@ impl Reader {
         }
         // Nothing waits while its buffer fills with packed bytes; that says nothing.
         let Some(limit) = &mut self.limit else { return };
-        if look.unsent_len <= last.len {
+        if look.waiting_len() <= last.len {
             limit.other_since = None;
         } else if look.now.saturating_sub(*limit.other_since.get_or_insert(look.now)) >= OTHER_TIME {
             self.limit = None;

@@ -47,6 +47,8 @@ struct Class {
     state: State,
     /// Replies that the next one is waited for.
     outstanding: u32,
+    /// Epochs on end whose cycles were not what was found.
+    others: u32,
     /// The last finding, and how long it is believed.
     belief: Option<(bool, Duration)>,
 }
@@ -166,7 +168,8 @@ impl Class {
                     Some(_) => cycle_s > *found_s * SHIFT || *found_s > cycle_s * SHIFT,
                 };
                 self.epoch.cycles_s.clear();
-                if is_other {
+                self.others = if is_other { self.others + 1 } else { 0 };
+                if self.others >= OTHERS_MIN {
                     self.try_both(now);
                 }
             }
@@ -190,6 +193,7 @@ impl Class {
 
     fn try_both(&mut self, now: Duration) {
         self.state = State::Trial(Vec::new());
+        self.others = 0;
         self.packs = false;
         self.turn(now);
     }
@@ -237,10 +241,11 @@ fn verdict(medians_s: &[f64]) -> Option<Verdict> {
     if count >= 3 && ratios.iter().all(|ratio| *ratio < CLEARLY_FASTER) {
         return Some(Verdict { packs: true, is_clear: true });
     }
-    (count >= PAIRS_MAX).then(|| {
-        let packs = faster + 1 >= PAIRS_MAX && median(&mut ratios) < FASTER;
-        Verdict { packs, is_clear: false }
-    })
+    // It can't be all but one any more: stored replies cost nobody anything.
+    if count - faster > 1 {
+        return Some(Verdict { packs: false, is_clear: false });
+    }
+    (count >= PAIRS_MAX).then(|| Verdict { packs: median(&mut ratios) < FASTER, is_clear: false })
 }
 
 impl Reply {
@@ -286,6 +291,8 @@ const BELIEVED_CLEAR: Duration = Duration::from_secs(8);
 const BELIEVED_MAX: Duration = Duration::from_secs(60);
 /// Cycles that are so many times what they were are another situation.
 const SHIFT: f64 = 1.5;
+/// Epochs: one or two may be a neighbour's doing.
+const OTHERS_MIN: u32 = 3;
 /// Of a round trip.
 const NEGLIGIBLE: f64 = 0.01;
 /// A cycle of so many round trips has waits in it that are not the network's.

@@ -127,6 +127,7 @@ impl Way<'_> {
             now: Duration::from_secs_f64(now),
             queued_len,
             unsent_len: self.unsent(now) as u64,
+            unwritten_len: 0,
             reader_waits: self.waiting > 0.2,
             round_trip: ROUND_TRIP,
             window_len: (READER_BUFFER - held.map(|one| one.wire).sum::<f64>()).max(0.0) as u64,

@@ -71,13 +71,13 @@ impl Thrift {
     /// The socket was looked at.
     pub fn look(&mut self, look: &Look) {
         self.looked = *look;
-        self.drain.look(look.now, look.queued_len);
+        self.drain.look(look);
     }
 
-    /// The rate of the link, bytes per second, if it was ever the limit.
+    /// The rate of the link, bytes per second, and when it was last seen, if it was ever the limit.
     #[must_use]
-    pub const fn link_bytes_per_s(&self) -> Option<f64> {
-        self.drain.bytes_per_s()
+    pub fn link_seen(&self) -> Option<(f64, Duration)> {
+        self.drain.seen()
     }
 
     /// How much may be on its way to the socket: enough to hide packing.

@@ -65,6 +65,7 @@ impl World {
                     now: at,
                     queued_len: queued as u64,
                     unsent_len: queued as u64,
+                    unwritten_len: 0,
                     reader_waits: false,
                     window_len: 1 << 20,
                     round_trip: Duration::ZERO,

@@ -28,8 +28,8 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 
-use crate::Proxy;
 use crate::listener::{Inherited, Listener};
+use crate::{Address, Proxy};
 
 /// What a predecessor handed over.
 #[derive(Debug)]
@@ -37,6 +37,7 @@ pub struct Inheritance {
     /// Listening sockets, by the addresses that they were asked for.
     pub sockets: Vec<Inherited>,
     predecessor: UnixStream,
+    inherited: Vec<Address>,
 }
 
 /// Where a successor may ask for the listening sockets.
@@ -67,14 +68,20 @@ impl Inheritance {
         if addresses.len() != sockets.len() {
             return Err(malformed("addresses and sockets don't match"));
         }
+        let inherited = addresses.clone();
         let sockets = addresses.into_iter().zip(sockets);
-        let sockets = sockets.map(|(address, socket)| Inherited { address, socket, is_ours: true }).collect();
-        Ok(Some(Self { sockets, predecessor }))
+        // Until it is confirmed the predecessor listens on, also if this process fails.
+        let sockets =
+            sockets.map(|(address, socket)| Inherited { address, socket, is_ours: false }).collect();
+        Ok(Some(Self { sockets, predecessor, inherited }))
     }
 
-    /// Says that this process accepts: the predecessor drains. Take [`Self::sockets`] first.
-    pub fn confirm(mut self) -> io::Result<()> {
-        self.predecessor.write_all(READY)
+    /// Says that this process accepts, with `proxy`: the predecessor drains. Take [`Self::sockets`] first.
+    pub fn confirm(mut self, proxy: &Proxy) -> io::Result<()> {
+        self.predecessor.write_all(READY)?;
+        let is_inherited = |listener: &&Arc<Listener>| self.inherited.contains(listener.asked());
+        proxy.listeners().iter().filter(is_inherited).for_each(|listener| listener.take_over());
+        Ok(())
     }
 }
 

@@ -55,6 +55,7 @@ impl Looker {
             now,
             queued_len: queued_len(socket)?,
             unsent_len: u64::from(info.u32_at(NOTSENT_BYTES)),
+            unwritten_len: 0,
             reader_waits: self.reader_waits,
             window_len: u64::from(info.u32_at(SND_WND)),
             round_trip: round_trip(info.u32_at(MIN_RTT)),

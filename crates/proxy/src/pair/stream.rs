@@ -292,6 +292,10 @@ impl PairStream {
 
     /// Packs what was collected, if there is memory for that.
     fn pack(&mut self, level: u8) -> io::Result<bool> {
+        if let (codec::Algorithm::Zstd, Some(level)) = (self.algorithm(), codec::ZstdLevel::new(level)) {
+            // 0 where nobody chooses.
+            self.writer.set_level(level);
+        }
         let Self { writer, collected, out, shared, reserved, paced, time, .. } = self;
         let plain = collected.get(HEADER_LEN..).unwrap_or_default();
         let may_take = |memory_len| {

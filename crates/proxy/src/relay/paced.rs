@@ -38,8 +38,8 @@ pub(crate) struct Paced {
 pub(super) enum Levels {
     /// Those up to this.
     UpTo(u8),
-    /// This one, since a history can't change it.
-    OfHistory(u8),
+    /// Of frames with history, which keep theirs for as long: what was agreed on, and the highest.
+    OfHistory { agreed: u8, max: u8 },
 }
 
 enum Chooser {
@@ -66,7 +66,7 @@ impl Paced {
     ) -> Option<Self> {
         let mut pace = match levels {
             Levels::UpTo(level_max) => Pace::new(algorithm, level_max),
-            Levels::OfHistory(level) => Pace::with_history(algorithm, level),
+            Levels::OfHistory { max, .. } => Pace::with_history(algorithm, max),
         };
         if let Some(rate) = link.bytes_per_s() {
             pace.assume_link(rate);
@@ -89,7 +89,7 @@ impl Paced {
     ) -> Self {
         let thrift = match levels {
             Levels::UpTo(level_max) => Thrift::new(algorithm, level_max),
-            Levels::OfHistory(level) => Thrift::at_level(algorithm, level),
+            Levels::OfHistory { agreed, .. } => Thrift::at_level(algorithm, agreed),
         };
         let looker = Looker::new(leg, thrift.room().unsent_len);
         Self::new(
@@ -178,6 +178,13 @@ impl Paced {
         }
     }
 
+    /// A frame waited so long for a helper thread, without its work.
+    pub(super) fn waited(&mut self, time: Duration) {
+        if let Chooser::Latency(pace) = &mut self.chooser {
+            pace.waited(time);
+        }
+    }
+
     fn chose(&mut self, choice: Choice) -> Choice {
         self.until_look = self.until_look.saturating_sub(1);
         self.last = Some(choice);
@@ -260,22 +267,23 @@ impl Cost {
 
 impl Drop for Paced {
     fn drop(&mut self) {
-        let link_bytes_per_s = match &mut self.chooser {
+        let seen = match &mut self.chooser {
             Chooser::Latency(pace) => {
                 pace.left(&mut self.link.replies(self.algorithm));
                 if let Some(gains) = pace.reader_gains() {
                     self.link.found_reader(gains);
                 }
-                pace.link_seen_bytes_per_s()
+                pace.link_seen()
             }
             Chooser::Cost(cost) => {
                 cost.thrift.left(&mut cost.budgets.cpu.hold().0);
-                cost.thrift.link_bytes_per_s()
+                cost.thrift.link_seen()
             }
         };
-        if let Some(rate) = link_bytes_per_s {
-            self.link.saw(rate);
+        if let Some((rate, at)) = seen {
+            self.link.saw(rate, at);
         }
+        let link_bytes_per_s = seen.map(|(rate, _)| rate);
         tracing::debug!(side = %self.side, reasons = ?self.reasons, ?link_bytes_per_s, "frames were paced");
     }
 }

@@ -75,9 +75,10 @@ impl Pacing {
     /// A pair's stream to `side` may pack, what its controller wants where there is one.
     pub(super) fn start_pair(&self, side: Side, leg: &mut Leg, worker: &Worker) {
         let Some(stream) = leg.as_pair() else { return };
-        let (algorithm, level) = (stream.algorithm(), Levels::OfHistory(stream.level()));
+        let levels = Levels::OfHistory { agreed: stream.level(), max: self.level_max };
+        let algorithm = stream.algorithm();
         let paced =
-            if algorithm.is_framed() { self.paced(side, stream.below(), algorithm, level) } else { None };
+            if algorithm.is_framed() { self.paced(side, stream.below(), algorithm, levels) } else { None };
         if let Some(stream) = leg.pair_mut() {
             stream.start_packing(&worker.shared, paced);
         }

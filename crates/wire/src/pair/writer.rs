@@ -26,6 +26,7 @@ pub struct Writer {
 struct History {
     compressor: HistoryCompressor,
     len: HistoryLen,
+    level: ZstdLevel,
     plain_len: usize,
 }
 
@@ -139,6 +140,11 @@ impl Writer {
         self.level
     }
 
+    /// From the next packed frame on it is this level, with a new history.
+    pub const fn set_level(&mut self, level: ZstdLevel) {
+        self.level = level;
+    }
+
     /// Gives the history back; says whether there was one, of which the other end must then be told by what was appended.
     pub fn rest(&mut self, out: &mut Vec<u8>) -> Result<bool, Fault> {
         if self.history.take().is_none() {
@@ -187,6 +193,8 @@ impl Writer {
             {
                 HistoryLen::Long
             }
+            // A history can't change its level.
+            Some(history) if history.level != self.level => history.len,
             Some(_) => return Ok(false),
         };
         if !may_take(HistoryCompressor::memory_len(algorithm, len)) {
@@ -195,7 +203,7 @@ impl Writer {
         // The old one first: they would be two for a moment.
         self.history = None;
         let compressor = HistoryCompressor::new(algorithm, self.level, len)?;
-        self.history = Some(History { compressor, len, plain_len: 0 });
+        self.history = Some(History { compressor, len, level: self.level, plain_len: 0 });
         Ok(true)
     }
 }

@@ -5,7 +5,8 @@
 //!  middle  √(low · high), three digits              tie: within 3 % of each other, or as near as it came
 //!  high    the slowest link at which none wins
 //! ```
-//! Invariants: depends on the results alone; ends after [`STEPS_MAX`] steps whatever they say.
+//! Invariants: depends on the results alone; ends after [`STEPS_MAX`] steps whatever they say, and where a setting can't be
+//! measured; a step counts when all of its rounds were tried, and by those rounds alone.
 //!
 //! Not here: what is measured at each step (`super`).
 
@@ -59,9 +60,13 @@ impl Search {
             .collect();
         links.sort_by(|(_, a), (_, b)| a.total_cmp(b));
         let (slow, fast) = (links.first()?.0, links.last()?.0);
-        let at = |link: &str| best(results, |setting| cell(link, setting));
-        let (gain_slow, best_slow) = at(slow)?;
-        let (gain_fast, best_fast) = at(fast)?;
+        // Nothing but the search measures these, so they have as many rounds as each of its steps.
+        let repetitions = FIXED.iter().map(|setting| results.rounds(&cell(slow, *setting))).max()?;
+        let at = |link: &str| At::of(results, repetitions, |setting| cell(link, setting));
+        let ends = [at(slow), at(fast)];
+        let [At::Measured(gain_slow, best_slow), At::Measured(gain_fast, best_fast)] = ends else {
+            return ends.into_iter().find_map(At::failed);
+        };
         if gain_slow <= 1.0 + TIE {
             return Some(Self::Over(Found::Nowhere(format!(
                 "the best fixed setting, {best_slow}, makes {gain_slow:.2} times none's transactions over {slow}, the \
@@ -81,7 +86,11 @@ impl Search {
         for _ in 0..STEPS_MAX {
             let rate = (low * high).sqrt();
             let name = with_rate(slow, rate)?;
-            let Some((gain, setting)) = at(&name) else { return Some(Self::GoesOn(name)) };
+            let (gain, setting) = match at(&name) {
+                At::Measured(gain, setting) => (gain, setting),
+                At::Failed(why) => return At::Failed(why).failed(),
+                At::NotYet => return Some(Self::GoesOn(name)),
+            };
             if (gain - 1.0).abs() <= TIE {
                 return Some(Self::Over(Found::At { link: name, setting }));
             }
@@ -103,22 +112,51 @@ impl Search {
     }
 }
 
-/// The best fixed setting that compresses, and its rate of transactions in terms of none's; none where one of them was
-/// not measured. Of the search's own rounds, which have all of them and come first: scoring must not move it.
-fn best(results: &Results, cell: impl Fn(Setting) -> Cell) -> Option<(f64, Setting)> {
-    let none = cell(Setting::None);
-    let ratios = |setting| results.pairs(&cell(setting), &none, Metric::TransactionsPerS);
-    let rounds = FIXED.map(|setting| ratios(setting).len()).into_iter().min().filter(|rounds| *rounds > 0)?;
-    let mut best: Option<(f64, Setting)> = None;
-    for setting in FIXED.into_iter().filter(|setting| *setting != Setting::None) {
-        let ratios: Vec<f64> =
-            ratios(setting).iter().take(rounds).map(|pair| pair.of / pair.to.max(1e-9)).collect();
-        let gain = median(&ratios)?;
-        if best.is_none_or(|(most, _)| gain > most) {
-            best = Some((gain, setting));
+/// What is known of a link.
+enum At {
+    /// The best fixed setting's rate of transactions in terms of none's, and which it is that compresses best.
+    Measured(f64, Setting),
+    /// Not all rounds of all settings were tried.
+    NotYet,
+    /// No round of a setting succeeded: which one, and where.
+    Failed(String),
+}
+
+impl At {
+    /// By the search's own rounds, which come first: scoring must not move it.
+    fn of(results: &Results, repetitions: u32, cell: impl Fn(Setting) -> Cell) -> Self {
+        if FIXED.iter().any(|setting| results.rounds(&cell(*setting)) < repetitions) {
+            return Self::NotYet;
+        }
+        let none = cell(Setting::None);
+        let mut best: Option<(f64, Setting)> = None;
+        for setting in FIXED.into_iter().filter(|setting| *setting != Setting::None) {
+            let pairs = results.pairs(&cell(setting), &none, Metric::TransactionsPerS);
+            let ratios: Vec<f64> = pairs
+                .iter()
+                .filter(|pair| pair.repetition < repetitions)
+                .map(|pair| pair.of / pair.to.max(1e-9))
+                .collect();
+            let Some(gain) = median(&ratios) else {
+                return Self::Failed(format!(
+                    "{setting} could not be measured beside none over {}",
+                    none.link
+                ));
+            };
+            if best.is_none_or(|(most, _)| gain > most) {
+                best = Some((gain, setting));
+            }
+        }
+        best.map_or(Self::NotYet, |(gain, setting)| Self::Measured(gain, setting))
+    }
+
+    /// The end of a search that can't go on.
+    fn failed(self) -> Option<Search> {
+        match self {
+            Self::Failed(why) => Some(Search::Over(Found::Nowhere(why))),
+            Self::Measured(..) | Self::NotYet => None,
         }
     }
-    best
 }
 
 /// A cell's link.
@@ -162,7 +200,7 @@ const STEPS_MAX: u32 = 12;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Records;
+    use crate::record::{Failure, Records, Sample};
     use crate::results::fixture;
 
     /// Transactions where the link carries `rate`, a scan has 1 MB, zstd halves it, and packing does 20 MB/s.
@@ -220,9 +258,7 @@ mod tests {
             .iter()
             .filter(|sample| &sample.cell.link == link)
             .filter(|sample| matches!(sample.cell.setting, Setting::None | Setting::Zstd(1)))
-            .flat_map(|sample| {
-                (1..5).map(|repetition| crate::record::Sample { repetition, ..sample.clone() })
-            })
+            .flat_map(|sample| (1..5).map(|repetition| Sample { repetition, ..sample.clone() }))
             .collect();
         for mut sample in again {
             if sample.cell.setting == Setting::Zstd(1) {
@@ -274,6 +310,32 @@ mod tests {
         links.push(next.clone());
         let mut records = records(&links, speed);
         records.samples.retain(|sample| sample.cell.link != next || sample.cell.setting != Setting::Zstd(7));
+        assert_eq!(Search::of(&Results::of(&records), "scan", 1), Some(Search::GoesOn(next.clone())));
+        // It was tried and failed: no other workload waits for it.
+        let mut failed = records.clone();
+        let cell = Cell { link: next.clone(), setting: Setting::Zstd(7), ..records.samples[0].cell.clone() };
+        failed.failures.push(Failure { cell, repetition: 0, reason: "refused".to_owned() });
+        let Some(Search::Over(Found::Nowhere(why))) = Search::of(&Results::of(&failed), "scan", 1) else {
+            panic!()
+        };
+        assert_eq!(why, format!("zstd 7 could not be measured beside none over {next}"));
+    }
+
+    #[test]
+    fn a_step_of_which_a_round_is_missing_is_no_step_yet() {
+        let mut links = vec!["10mbit".to_owned(), "unlimited".to_owned()];
+        let Some(Search::GoesOn(next)) = Search::of(&Results::of(&records(&links, speed)), "scan", 1) else {
+            panic!()
+        };
+        links.push(next.clone());
+        let mut records = records(&links, speed);
+        let second: Vec<Sample> = records
+            .samples
+            .iter()
+            .filter(|sample| sample.cell.link != next || sample.cell.setting == Setting::None)
+            .map(|sample| Sample { repetition: 1, ..sample.clone() })
+            .collect();
+        records.samples.extend(second);
         assert_eq!(Search::of(&Results::of(&records), "scan", 1), Some(Search::GoesOn(next)));
     }
 }

@@ -5,53 +5,64 @@
 //!  what may be the best     8 rounds: none, the policy, direct, and fixed settings within 15 % of the best
 //!  the same, if undecided   six rounds at a time, at most 38
 //! ```
-//! A setting that is far from the best after two rounds can't be what the policy is held against, and a cell whose intervals are
+//! A setting that is far from the best in every round can't be what the policy is held against, and a cell whose intervals are
 //! narrow enough is not made truer by more of it. So a full run takes hours and not days. Against none it is how wide an
 //! interval is that ends it, never where it lies: a cell that violates is measured until it is decided, like any other. Only the
 //! regret's interval is looked at for where it lies: as long as one of the bounds that are asked about is inside it.
 //!
-//! Invariants: depends on the results alone, so an interrupted run goes on.
+//! Invariants: depends on the results alone, so an interrupted run goes on; rounds go by their numbers, so one that failed is
+//! neither asked for for ever nor keeps others from theirs.
+
+use std::collections::BTreeMap;
 
 use super::regret::FIXED;
 use super::verdict::Verdict;
 use super::{Comparison, together};
 use crate::plan::{Batch, Step};
 use crate::record::{Cell, Metric, Setting};
-use crate::results::Results;
+use crate::results::{Pair, Results, uncompressed};
 
 /// The next rounds, behind the `first` ones of everything.
 pub(super) fn batch(comparisons: Vec<Comparison>, results: &Results, first: u32) -> Batch {
     let verdict = Verdict::of(results);
-    let rounds = |cell: &Cell| u32::try_from(results.values(cell, RATE).len()).unwrap_or(u32::MAX);
-    let most = comparisons.iter().map(|it| rounds(&it.latency)).max().unwrap_or(0).max(first);
+    let wants_more = |cell: &Cell| results.rounds(cell) < ROUNDS_MIN || verdict.is_open(cell);
+    let open: Vec<Comparison> =
+        comparisons.into_iter().filter(|comparison| wants_more(&comparison.latency)).collect();
+    let rounds =
+        |it: &Comparison| results.rounds(&it.latency).min(results.rounds(&uncompressed(&it.latency)));
+    let least = open.iter().map(rounds).min().unwrap_or(0).max(first);
     // Where an interrupted batch began.
-    let start = first + (most - first) / ROUNDS * ROUNDS;
-    if start >= ROUNDS_MAX {
+    let start = first + (least - first) / ROUNDS * ROUNDS;
+    if start + ROUNDS > ROUNDS_MAX {
         return Batch::default();
     }
-    let wants_more = |cell: &Cell| rounds(cell) < ROUNDS_MIN || verdict.is_open(cell);
-    let steps = comparisons
-        .into_iter()
-        .filter(|comparison| wants_more(&comparison.latency))
-        .flat_map(|comparison| near_the_best(comparison, results));
+    let steps = open.into_iter().flat_map(|comparison| near_the_best(comparison, results));
     Batch { steps: together(steps), repetitions: start..start + ROUNDS }
 }
 
-/// Without the fixed settings that can't be the best.
+/// Without the fixed settings that can't be the best: those that were far from it in every round.
 fn near_the_best(Comparison { latency, steps }: Comparison, results: &Results) -> impl Iterator<Item = Step> {
-    let of = |setting: &Setting| results.median(&latency.with(latency.path, *setting, latency.tls), RATE);
-    let best = FIXED.iter().filter_map(of).fold(0.0, f64::max);
-    let far: Vec<Cell> = FIXED
-        .iter()
-        .filter(|setting| **setting != Setting::None && of(setting).is_none_or(|rate| rate < best * NEAR))
-        .map(|setting| latency.with(latency.path, *setting, latency.tls))
-        .collect();
+    let fixed = FIXED.map(|setting| latency.with(latency.path, setting, latency.tls));
+    let mut best = BTreeMap::<u32, f64>::new();
+    for pair in fixed.iter().flat_map(|cell| results.pairs(cell, cell, RATE)) {
+        let most = best.entry(pair.repetition).or_insert(pair.of);
+        *most = most.max(pair.of);
+    }
+    let is_far = |cell: &Cell| {
+        let rounds = results.pairs(cell, cell, RATE);
+        let is_near = |pair: &Pair| best.get(&pair.repetition).is_none_or(|best| pair.of >= best * NEAR);
+        rounds.len() >= ROUNDS_FAR_MIN && !rounds.iter().any(is_near)
+    };
+    let far: Vec<Cell> =
+        fixed.iter().filter(|cell| cell.setting != Setting::None && is_far(cell)).cloned().collect();
     steps.into_iter().filter(move |step| !far.contains(&step.cell))
 }
 
 const RATE: Metric = Metric::TransactionsPerS;
 /// In terms of the best's transactions.
 const NEAR: f64 = 0.85;
+/// One round may be bad luck.
+const ROUNDS_FAR_MIN: usize = 2;
 const ROUNDS: u32 = 6;
 const ROUNDS_MIN: u32 = 8;
 const ROUNDS_MAX: u32 = 38;
@@ -60,7 +71,7 @@ const ROUNDS_MAX: u32 = 38;
 mod tests {
     use super::*;
     use crate::job::{Job, Statement, Statements};
-    use crate::record::Path;
+    use crate::record::{Path, Sample};
     use crate::results::fixture;
     use crate::table::{Kind, Table};
 
@@ -77,14 +88,22 @@ mod tests {
         Comparison { latency: fixture::cell(link, Path::Wirepress, Setting::Latency), steps: steps.into() }
     }
 
-    /// Of each link and setting the transactions of its rounds.
-    fn next(values: &[(&str, Setting, &[f64])]) -> (Vec<String>, std::ops::Range<u32>) {
+    /// Of each link and setting the transactions of its rounds; fixed settings that are not told of are far from the best.
+    fn next(told: &[(&str, Setting, &[f64])]) -> (Vec<String>, std::ops::Range<u32>) {
+        let mut values = told.to_vec();
+        for (link, ..) in told {
+            for setting in FIXED {
+                if !values.iter().any(|(of, other, _)| of == link && *other == setting) {
+                    values.push((link, setting, &[1.0, 1.0]));
+                }
+            }
+        }
         let samples = values.iter().flat_map(|(link, setting, rates)| {
             let cell = fixture::cell(link, Path::Wirepress, *setting);
             rates.iter().map(move |rate| (cell.clone(), RATE, *rate))
         });
         let results = Results::of(&fixture::records_of(samples));
-        let mut links: Vec<&str> = values.iter().map(|(link, ..)| *link).collect();
+        let mut links: Vec<&str> = told.iter().map(|(link, ..)| *link).collect();
         links.dedup();
         let batch = batch(links.into_iter().map(comparison).collect(), &results, 2);
         let told = batch.steps.iter().map(|step| format!("{} {}", step.cell.link, step.cell.setting));
@@ -128,8 +147,52 @@ mod tests {
         let (steps, _) = next(&[("10mbit", Setting::None, &steady), ("10mbit", Setting::Latency, &slower)]);
         assert_eq!(steps, ["10mbit none", "10mbit latency"]);
         let long: Vec<f64> = noisy.iter().copied().cycle().take(38).collect();
-        let (steps, _) = next(&[("10mbit", Setting::None, &steady), ("10mbit", Setting::Latency, &long)]);
+        let (steps, _) =
+            next(&[("10mbit", Setting::None, &long), ("10mbit", Setting::Latency, &slower_by_turns(&long))]);
         assert!(steps.is_empty(), "more than 38 rounds: {steps:?}");
+    }
+
+    fn slower_by_turns(rates: &[f64]) -> Vec<f64> {
+        rates.iter().zip([1.0, 2.0, 4.0].into_iter().cycle()).map(|(rate, by)| rate / by).collect()
+    }
+
+    /// Where the rounds go on, of noisy rates with the samples that are `kept`.
+    fn goes_on_at(rounds: usize, is_kept: impl Fn(&Sample) -> bool) -> std::ops::Range<u32> {
+        let noisy: Vec<f64> = [100.0, 120.0, 90.0, 115.0, 80.0].into_iter().cycle().take(rounds).collect();
+        let cell = |setting| fixture::cell("1gbit", Path::Wirepress, setting);
+        let of = |setting, rates: Vec<f64>| rates.into_iter().map(move |rate| (cell(setting), RATE, rate));
+        let all = of(Setting::None, noisy.clone()).chain(of(Setting::Latency, slower_by_turns(&noisy)));
+        let mut records = fixture::records_of(all);
+        records.samples.retain(is_kept);
+        batch(vec![comparison("1gbit")], &Results::of(&records), 2).repetitions
+    }
+
+    #[test]
+    fn a_round_that_failed_keeps_nothing_from_later_ones() {
+        let is_kept = |sample: &Sample| sample.repetition != 3 || sample.cell.setting != Setting::Latency;
+        assert_eq!(
+            [8, 14, 20, 32, 38].map(|rounds| goes_on_at(rounds, is_kept)),
+            [8..14, 14..20, 20..26, 32..38, 0..0]
+        );
+    }
+
+    #[test]
+    fn a_half_done_last_round_is_completed() {
+        let is_kept = |sample: &Sample| sample.repetition != 7 || sample.cell.setting != Setting::None;
+        assert_eq!(goes_on_at(8, is_kept), 2..8);
+    }
+
+    #[test]
+    fn one_disturbed_round_does_not_lose_what_may_be_the_best() {
+        let (steps, _) = next(&[
+            ("1gbit", Setting::None, &[100.0, 100.0]),
+            ("1gbit", Setting::Zlib, &[80.0, 70.0]),
+            ("1gbit", Setting::Zstd(1), &[120.0, 60.0]),
+            ("1gbit", Setting::Zstd(3), &[]),
+            ("1gbit", Setting::Latency, &[100.0, 100.0]),
+        ]);
+        // Of what was never measured nothing is known.
+        assert_eq!(steps, ["none", "zstd 1", "zstd 3", "latency"].map(|it| format!("1gbit {it}")));
     }
 
     #[test]

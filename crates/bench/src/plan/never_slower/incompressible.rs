@@ -11,18 +11,20 @@ use crate::stats::Estimate;
 /// A sentence for each cell of the policy.
 pub(super) fn lines(results: &Results) -> Vec<String> {
     let is_ours = |cell: &&Cell| cell.workload == INCOMPRESSIBLE && cell.setting == Setting::Latency;
-    results.cells().iter().filter(is_ours).filter_map(|cell| line(results, cell)).collect()
+    results.cells().iter().chain(results.failed()).filter(is_ours).map(|cell| line(results, cell)).collect()
 }
 
-fn line(results: &Results, cell: &Cell) -> Option<String> {
-    let ratio = results.ratio(cell, &uncompressed(cell), Metric::ProxyCpuS)?;
-    Some(format!(
+fn line(results: &Results, cell: &Cell) -> String {
+    let Some(ratio) = results.ratio(cell, &uncompressed(cell), Metric::ProxyCpuS) else {
+        return format!("{cell}: the proxy's CPU time could not be compared with none's.");
+    };
+    format!(
         "{cell}: the proxy's CPU time is {:.3} ({:.3} to {:.3}) of none's: {} (wanted: at most 1 % more).",
         ratio.value,
         ratio.low,
         ratio.high,
         word(&ratio)
-    ))
+    )
 }
 
 fn word(ratio: &Estimate) -> &'static str {

@@ -8,7 +8,8 @@
 //! and scored on the other.
 //!
 //! Invariants: halves go by the repetition's number, so one that failed moves no other into the other half; a setting that
-//! was given up as far from the best (`again`) is not chosen by the few rounds that it has.
+//! was given up as far from the best (`again`) is not chosen by the few rounds that it has; where one could not be measured at
+//! all, nobody knows the best.
 
 use crate::record::{Cell, Metric, Setting};
 use crate::results::{Pair, Results};
@@ -24,14 +25,17 @@ pub(super) struct Regret {
 }
 
 impl Regret {
-    /// None where one of the halves has no repetition in which both were measured.
+    /// None where a setting could not be measured, or one of the halves has no repetition in which both were.
     pub(super) fn of(results: &Results, cell: &Cell) -> Option<Self> {
-        let halves = FIXED.map(|setting| {
-            let fixed = cell.with(cell.path, setting, cell.tls);
+        let fixed = FIXED.map(|setting| cell.with(cell.path, setting, cell.tls));
+        if fixed.iter().any(|fixed| results.failed().contains(fixed)) {
+            return None;
+        }
+        let halves = fixed.map(|fixed| {
             let pairs = results.pairs(&fixed, cell, Metric::TransactionsPerS);
             let (choosing, scoring): (Vec<Pair>, Vec<Pair>) =
                 pairs.into_iter().partition(|pair| pair.repetition % 2 == 0);
-            (setting, choosing, scoring)
+            (fixed.setting, choosing, scoring)
         });
         let most = halves.iter().map(|(_, choosing, _)| choosing.len()).max()?;
         let chosen = halves.iter().filter(|(_, choosing, _)| choosing.len() * 2 > most);

@@ -24,6 +24,8 @@ pub(super) struct Verdict {
     judged: Vec<Judged>,
     /// Its own measurement failed, or none's.
     incomparable: Vec<Cell>,
+    /// Rounds in which a cell of the policy was tried and not measured.
+    failures: u32,
 }
 
 /// A cell that could be compared.
@@ -36,9 +38,12 @@ struct Judged {
 
 impl Verdict {
     pub(super) fn of(results: &Results) -> Self {
-        let mut verdict = Self { judged: Vec::new(), incomparable: Vec::new() };
+        let mut verdict = Self { judged: Vec::new(), incomparable: Vec::new(), failures: 0 };
         let cells = results.cells().iter().chain(results.failed());
         for cell in cells.filter(|cell| cell.setting == Setting::Latency) {
+            let measured = results.values(cell, Metric::TransactionsPerS).len();
+            verdict.failures +=
+                results.rounds(cell).saturating_sub(u32::try_from(measured).unwrap_or(u32::MAX));
             match Judged::of(results, cell) {
                 Some(judged) => verdict.judged.push(judged),
                 None => verdict.incomparable.push(cell.clone()),
@@ -65,6 +70,9 @@ impl Verdict {
             count(&all, |judged| judged.violates() && judged.is_undecided()),
             self.incomparable.len(),
         )];
+        if self.failures > 0 {
+            lines.push(format!("{} measurements of these cells are missing: they failed.", self.failures));
+        }
         lines.extend(self.bars());
         lines.extend(self.judged.iter().filter_map(Judged::line));
         lines.extend(self.incomparable.iter().map(|cell| format!("{cell}: could not be compared.")));
@@ -93,9 +101,14 @@ impl Verdict {
         [vec![no_verdict], told].concat()
     }
 
-    /// Every cell that could be compared, with its figures.
+    /// Every cell, with its figures.
     pub(super) fn judgements(&self) -> Vec<Judgement> {
-        self.judged.iter().map(Judged::judgement).collect()
+        let incomparable = self.incomparable.iter().map(|cell| Judgement {
+            cell: cell.clone(),
+            ratios: RATIOS.map(|name| (name, None)).into(),
+            remark: "could not be compared".to_owned(),
+        });
+        self.judged.iter().map(Judged::judgement).chain(incomparable).collect()
     }
 }
 
@@ -105,9 +118,18 @@ fn bars(wanted: &str, cells: &[&Judged], missing: usize) -> Vec<String> {
     if all == 0 {
         return Vec::new();
     }
-    let bar = |what: &str, holds: bool, told: String| {
-        format!("{wanted}: {what}: {} ({told}).", if holds { "holds" } else { "misses" })
+    // What could hold and is not known for every cell is undecided.
+    let bar = |what: &str, may_hold: bool, is_known: bool, told: String| {
+        let word = match (may_hold, is_known) {
+            (false, _) => "misses",
+            (true, false) => "undecided",
+            (true, true) => "holds",
+        };
+        format!("{wanted}: {what}: {word} ({told}).")
     };
+    let is_sure = missing == 0 && cells.iter().all(|judged| judged.is_sure());
+    let is_scored = |judged: &&Judged| judged.regret.is_some_and(|regret| regret.ratio.has_interval());
+    let scored = cells.iter().copied().filter(is_scored).count();
     let regrets: Vec<f64> = cells.iter().filter_map(|judged| Some(judged.regret?.ratio.value)).collect();
     let within = |bound: f64| regrets.iter().filter(|regret| **regret <= bound).count();
     let (violate, open) = (count(cells, Judged::violates), count(cells, Judged::is_undecided) + missing);
@@ -115,22 +137,20 @@ fn bars(wanted: &str, cells: &[&Judged], missing: usize) -> Vec<String> {
     let worst = regrets.iter().copied().reduce(f64::max);
     let worst = worst.map_or_else(String::new, |worst| format!("; the worst is {worst:.2}"));
     vec![
-        bar("no violation", violate == 0, format!("{violate} of {all} cells")),
+        bar("no violation", violate == 0, is_sure, format!("{violate} of {all} cells")),
         bar(
             "at most 5 % undecided or not compared",
             open * 100 <= UNDECIDED_MAX_PERCENT * all,
+            true,
             format!("{open} of {all}"),
         ),
         bar(
             "95 % within 5 % of the best fixed setting's time",
             near * 100 >= NEAR_MIN_PERCENT * all,
+            scored + missing == all,
             format!("{near} of {all}"),
         ),
-        bar(
-            "none above 1.10 of it",
-            far == 0 && !regrets.is_empty(),
-            format!("{far} of {}{worst}", regrets.len()),
-        ),
+        bar("none above 1.10 of it", far == 0, scored == all, format!("{far} of {}{worst}", regrets.len())),
     ]
 }
 
@@ -152,6 +172,11 @@ impl Judged {
     fn violates(&self) -> bool {
         let is_above = |estimate: Estimate, most: f64| estimate.is_sure() && estimate.low > most;
         is_above(self.slowdown, SLOWDOWN_MAX) || self.p99.is_some_and(|p99| is_above(p99, P99_MAX))
+    }
+
+    /// Whether there are repetitions enough for its intervals.
+    fn is_sure(&self) -> bool {
+        self.slowdown.is_sure() && self.p99.is_none_or(|p99| p99.is_sure())
     }
 
     /// By how wide its intervals are, wherever they lie.
@@ -190,16 +215,17 @@ impl Judged {
         let remark = remark.collect::<Vec<_>>().join(", ");
         Judgement {
             cell: self.cell.clone(),
-            ratios: vec![
-                ("time_x_none", Some(self.slowdown)),
-                ("p99_x_none", self.p99),
-                ("regret", self.regret.map(|regret| regret.ratio)),
-            ],
+            ratios: RATIOS
+                .into_iter()
+                .zip([Some(self.slowdown), self.p99, self.regret.map(|regret| regret.ratio)])
+                .collect(),
             remark,
         }
     }
 }
 
+/// By what programs read.
+const RATIOS: [&str; 3] = ["time_x_none", "p99_x_none", "regret"];
 const SLOWDOWN_MAX: f64 = 1.03;
 const P99_MAX: f64 = 1.05;
 /// Half of an interval, in terms of its value.

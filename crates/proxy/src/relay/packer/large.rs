@@ -16,11 +16,13 @@ pub(super) enum Large {
         len: usize,
         /// `None` where the peer's own packed body is there already.
         reservation: Option<Reservation>,
-        /// Since when, and what was missing then, bytes.
-        since: Instant,
+        /// Since when it comes, where nothing else had to be written first, and what was missing then, bytes.
+        since: Option<Instant>,
         missing_len: usize,
+        /// The level that it is to try, whatever has become of the queue when it is here.
+        tried_level: Option<u8>,
     },
-    /// There is no memory for it: it passes stored.
+    /// It passes stored: the policy wants that, or there is no memory for it.
     Stored(Stored),
 }
 

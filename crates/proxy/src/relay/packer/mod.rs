@@ -16,6 +16,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
+use codec::pace::Reason;
 use codec::{Algorithm, Contexts};
 use wire::conversation::{Conversation, Plan};
 use wire::limits::{COMPRESS_LEN_MIN, FRAME_LEN_MAX, SHARED_FRAME_LEN_MAX, SHARED_FRAME_LEN_UNKNOWN};
@@ -26,7 +27,7 @@ use self::large::{Large, Stored};
 use super::paced::Paced;
 use crate::budget::Reservation;
 use crate::buffer::Buffer;
-use crate::codec_time::{CodecTime, Took};
+use crate::codec_time::CodecTime;
 use crate::worker::Worker;
 use crate::{Cause, Traffic};
 
@@ -131,17 +132,19 @@ impl Packer {
         if is_large {
             // Collected and packed together: the packet, and at worst as much again.
             let missing_len = len.saturating_sub(pass.inner.bytes.len());
-            let is_stored = self.body.is_none()
-                && self
-                    .paced
-                    .as_mut()
-                    .is_some_and(|paced| paced.choose_early(len, missing_len).level.is_none());
-            self.large = Some(if is_stored {
+            let choice = match &mut self.paced {
+                Some(paced) if self.body.is_none() => Some(paced.choose_early(len, missing_len)),
+                _ => None,
+            };
+            let since = (emitted_len == 0).then(Instant::now);
+            let tried_level = choice.filter(|choice| choice.reason == Reason::TriesLevel);
+            let tried_level = tried_level.and_then(|choice| choice.level);
+            self.large = Some(if choice.is_some_and(|choice| choice.level.is_none()) {
                 Large::stored(len)
             } else {
                 match pass.worker.shared.budget.try_reserve(2 * len) {
                     None if self.body.is_none() => Large::stored(len),
-                    reservation => Large::Collected { len, reservation, since: Instant::now(), missing_len },
+                    reservation => Large::Collected { len, reservation, since, missing_len, tried_level },
                 }
             });
         }
@@ -231,9 +234,12 @@ impl Packer {
     /// Makes a frame of the complete packets; `more` follow them at once, or somebody waits for them.
     pub(super) fn emit(&mut self, more: bool, pass: &mut Pass<'_>) -> Result<(), Cause> {
         let len = std::mem::take(&mut self.complete_len);
-        if let Some(Large::Collected { reservation, since, missing_len, .. }) = self.large.take() {
+        let mut tried = None;
+        if let Some(Large::Collected { reservation, since, missing_len, tried_level, .. }) = self.large.take()
+        {
             self.reservation = reservation;
-            if let Some(paced) = &mut self.paced {
+            tried = tried_level;
+            if let (Some(paced), Some(since)) = (&mut self.paced, since) {
                 paced.collected(missing_len, since.elapsed());
             }
         }
@@ -243,7 +249,7 @@ impl Packer {
         let must_be_stored = self.must_be_stored(len);
         let (algorithm, level) = match &mut self.paced {
             _ if must_be_stored => (Algorithm::Uncompressed, self.level),
-            Some(paced) if forwarded.is_none() => match paced.choose(len, more).level {
+            Some(paced) if forwarded.is_none() => match tried.or_else(|| paced.choose(len, more).level) {
                 Some(level) => (self.algorithm, level),
                 None => (Algorithm::Uncompressed, self.level),
             },
@@ -312,8 +318,8 @@ impl Packer {
         self.job = None;
         let encoded = done.map_err(|_| Cause::CodecThreadFailed)?.map_err(Cause::Protocol)?;
         if let Some(paced) = &mut self.paced {
-            let took = Took { wall: waited, ..encoded.took };
-            paced.packed(encoded.level, encoded.plain_len, encoded.bytes.len(), took);
+            paced.packed(encoded.level, encoded.plain_len, encoded.bytes.len(), encoded.took);
+            paced.waited(waited.saturating_sub(encoded.took.wall));
             paced.made(encoded.plain_len, encoded.bytes.len());
         }
         self.output.append_owned(encoded.bytes, &worker.spare);

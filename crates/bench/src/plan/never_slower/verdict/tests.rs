@@ -69,6 +69,7 @@ fn an_interval_that_is_less_sure_than_95_percent_neither_violates_nor_decides() 
         .lines();
         assert!(lines[0].contains("0 violate") && lines[0].contains(" 1 undecided"), "{lines:#?}");
         assert!(has(&lines, &[": undecided, far from the best;"]), "{lines:#?}");
+        assert!(has(&lines, &["no violation: undecided"]), "{lines:#?}");
     }
     let lines =
         verdict(&[("slow", Setting::None, &[10.0; 6]), ("slow", Setting::Latency, &[5.0; 6])]).lines();
@@ -100,6 +101,13 @@ fn a_cell_whose_samples_all_failed_is_counted_and_named() {
     assert!(has(&lines, &["at most 5 % undecided or not compared: misses (1 of 2)"]), "{lines:#?}");
     assert!(has(&lines, &["within 5 % of the best", "misses (1 of 2)"]), "{lines:#?}");
     assert!(has(&lines, &["gone over", "could not be compared"]), "{lines:#?}");
+    // Of which nothing is known that doesn't hold.
+    assert!(has(&lines, &["no violation: undecided (0 of 2 cells)"]), "{lines:#?}");
+    assert!(has(&lines, &["none above 1.10 of it: undecided (0 of 1"]), "{lines:#?}");
+    assert_eq!(lines[1], "2 measurements of these cells are missing: they failed.");
+    let judgements = Verdict::of(&Results::of(&records)).judgements();
+    assert_eq!(judgements[1].remark, "could not be compared");
+    assert!(judgements[1].ratios.iter().all(|(_, ratio)| ratio.is_none()) && judgements[1].ratios.len() == 3);
     // Of another setting it is no cell of the policy.
     let mut others = records;
     others.failures.iter_mut().for_each(|failure| failure.cell.setting = Setting::Zlib);
