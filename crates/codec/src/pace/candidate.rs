@@ -17,6 +17,8 @@ pub(super) struct Candidate {
     /// Plain bytes per second of large frames, without what any frame costs; guessed until it is seen.
     bytes_per_s: f64,
     is_seen: bool,
+    /// Large frames that it has packed, as far as they count: the first of them pay for memory that is new.
+    warm: u8,
     /// Plain length in terms of packed length.
     small_ratio: Option<f64>,
     large_ratio: Option<f64>,
@@ -58,6 +60,7 @@ impl Candidate {
             level: *level,
             bytes_per_s: plain_bytes_per_ms(algorithm, *level) as f64 * 1e3,
             is_seen: false,
+            warm: 0,
             small_ratio: None,
             large_ratio: None,
             rest: 0,
@@ -95,6 +98,7 @@ impl Candidate {
     /// What was seen is true no more.
     pub(super) const fn forget(&mut self) {
         self.is_seen = false;
+        self.warm = 0;
         self.large_ratio = None;
     }
 
@@ -111,7 +115,8 @@ impl Candidate {
             return false;
         }
         self.unused = self.unused.saturating_add(1);
-        may && (self.ratio(len).is_none() || self.unused > UNUSED_MAX)
+        let is_cold = len >= SMALL_LEN && self.warm < WARM;
+        may && (self.ratio(len).is_none() || is_cold || self.unused > UNUSED_MAX)
     }
 
     /// It packed a frame, in this time.
@@ -120,7 +125,12 @@ impl Candidate {
         let blend = |old: f64, new: f64| old + (new - old) * MEMORY;
         if plain_len >= SMALL_LEN {
             let rate = plain_len / (took_s - FRAME_S).max(1e-9);
-            self.bytes_per_s = if self.is_seen { blend(self.bytes_per_s, rate) } else { rate };
+            self.bytes_per_s = match self.warm {
+                0 => rate,
+                1..WARM => rate.max(self.bytes_per_s),
+                _ => blend(self.bytes_per_s, rate),
+            };
+            self.warm = (self.warm + 1).min(WARM);
             self.is_seen = true;
         }
         let known = if plain_len >= SMALL_LEN { &mut self.large_ratio } else { &mut self.small_ratio };
@@ -144,6 +154,8 @@ pub(super) const GUESS_IS_CAUTIOUS: f64 = 3.0;
 const FRAME_S: f64 = 5e-6;
 /// Below this a frame's own cost is most of it.
 pub(super) const SMALL_LEN: f64 = 4096.0;
+/// Of so many first frames the fastest counts.
+const WARM: u8 = 4;
 /// How much of a new frame goes into what is known.
 const MEMORY: f64 = 0.25;
 /// Less is not worth anybody's time.

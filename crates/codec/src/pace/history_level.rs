@@ -16,8 +16,8 @@ use crate::Algorithm;
 #[derive(Debug)]
 pub(super) struct HistoryLevel {
     others: Vec<Candidate>,
-    /// Large frames that were packed since the last change.
-    packed: u32,
+    /// Large frames since the last change that were packed, or would have been if this level were faster.
+    frames: u32,
     /// How many there have to be before the next one.
     stay: u32,
 }
@@ -31,14 +31,14 @@ impl HistoryLevel {
             Algorithm::Zlib | Algorithm::Uncompressed => (1, Vec::new()),
         };
         let others = others.into_iter().filter(|other| other.level() != first).collect();
-        (Self { others, packed: 0, stay: STAY_MIN }, Candidate::only(algorithm, first))
+        (Self { others, frames: 0, stay: STAY_MIN }, Candidate::only(algorithm, first))
     }
 
-    /// A large frame was packed, over a link that carries so many bytes per second: another level may be the `current` one from
-    /// now on.
-    pub(super) fn packed(&mut self, current: &mut Candidate, link_bytes_per_s: f64) {
-        self.packed += 1;
-        if self.packed < self.stay {
+    /// A large frame was packed or, for want of speed, was not, over a link that carries so many bytes per second: another level
+    /// may be the `current` one from now on.
+    pub(super) fn frame(&mut self, current: &mut Candidate, link_bytes_per_s: f64) {
+        self.frames += 1;
+        if self.frames < self.stay {
             return;
         }
         let Some(now) = Speed::of(current) else { return };
@@ -50,12 +50,12 @@ impl HistoryLevel {
         let Some((least, other)) = scores.min_by(|(a, _), (b, _)| a.total_cmp(b)) else { return };
         if least < score(current.level(), now) * GAIN {
             std::mem::swap(current, other);
-            self.packed = 0;
+            self.frames = 0;
             self.stay = (self.stay * 2).min(STAY_MAX);
-        } else if self.packed >= STAY_MAX {
+        } else if self.frames >= STAY_MAX {
             // What was seen so long ago may not be true of today's rows.
             self.others.iter_mut().for_each(Candidate::forget);
-            (self.packed, self.stay) = (0, STAY_MIN);
+            (self.frames, self.stay) = (0, STAY_MIN);
         }
     }
 }
@@ -125,7 +125,7 @@ mod tests {
         for _ in 0..10_000 {
             let (packs_per_s, ratio) = does(current.level());
             current.learn(LEN, LEN / ratio, LEN / packs_per_s);
-            history.packed(current, link_bytes_per_s);
+            history.frame(current, link_bytes_per_s);
             if levels.last() != Some(&current.level()) {
                 levels.push(current.level());
             }
@@ -175,7 +175,7 @@ mod tests {
         let (mut history, mut candidates) = HistoryLevel::new(Algorithm::Zlib, 9);
         for _ in 0..100 {
             candidates[0].learn(LEN, LEN / 2.0, 1e-3);
-            history.packed(&mut candidates[0], 1e9);
+            history.frame(&mut candidates[0], 1e9);
         }
         assert_eq!(candidates[0].level(), 1);
     }

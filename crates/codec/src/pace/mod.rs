@@ -48,7 +48,7 @@ pub use self::choice::{Choice, Reason};
 use self::drain::Drain;
 use self::history_level::HistoryLevel;
 pub use self::look::Look;
-pub use self::packing_server::{LegChoice, LegReason, Packing, PackingServer, RepliesSeen};
+pub use self::packing_server::{LegChoice, LegReason, Packing, PackingServer, RepliesSeen, Sample};
 use self::queue::SHORT_OF_CPU;
 use self::reader::Reader;
 pub use self::replies::Replies;
@@ -180,6 +180,9 @@ impl Pace {
     pub fn choose(&mut self, plain_len: usize, more: bool, now: Duration, replies: &mut Replies) -> Choice {
         let alone = self.begin(plain_len, more, now, replies);
         let choice = alone.unwrap_or_else(|| self.in_a_queue(plain_len, more, 0.0));
+        if matches!(choice.reason, Reason::LinkIsIdle | Reason::Slower) {
+            self.follow_level(plain_len);
+        }
         self.had_more = more;
         self.was_large = number(plain_len) >= LARGE_LEN;
         choice
@@ -293,12 +296,17 @@ impl Pace {
         if let Some(candidate) = self.candidates.iter_mut().find(|candidate| candidate.level() == level) {
             candidate.learn(number(plain_len), number(packed_len), took.as_secs_f64());
         }
+        self.follow_level(plain_len);
+    }
+
+    /// Another level may be the better one for a history.
+    fn follow_level(&mut self, plain_len: usize) {
         if number(plain_len) >= SMALL_LEN
             && !self.reader.is_limit()
             && let (Some(history), Some(current)) = (&mut self.history, self.candidates.first_mut())
             && let Some(rate) = self.drain.bytes_per_s()
         {
-            history.packed(current, rate);
+            history.frame(current, rate);
         }
     }
 

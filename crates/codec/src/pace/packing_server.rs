@@ -15,8 +15,11 @@
 //! Not here: frames that the proxy packs itself (`super`), how replies are timed (crate `proxy`). See
 //! `docs/adr/0032-the-server-leg-is-chosen-at-login.md`.
 
+mod sample;
+
 use std::time::Duration;
 
+pub use self::sample::Sample;
 use crate::{Algorithm, plain_bytes_per_ms};
 
 /// What a server packs with; the level is 0 where it has no choice of one.
@@ -26,8 +29,8 @@ pub type Packing = (Algorithm, u8);
 #[derive(Debug, Default)]
 pub struct PackingServer {
     seen: Vec<Seen>,
-    /// How well uncompressed replies would pack, and when that was tried.
-    ratio: Option<(f64, Duration)>,
+    /// What a part of an uncompressed reply packed like, and when that was tried.
+    sample: Option<(Sample, Duration)>,
     /// Bytes per second of requests that the link held back, and when.
     requests: Option<(f64, Duration)>,
     window: Window,
@@ -175,7 +178,7 @@ impl PackingServer {
                     (STORED, LegReason::NothingKnown)
                 }
             }
-            (Some(stored), None) => self.may_be_faster(now, stored, wish),
+            (Some(stored), None) => self.may_be_faster(now, stored, possible),
             (None, Some(packed)) => self.tries(now, STORED, LegReason::LinkHasChanged, packed.packing),
             (Some(stored), Some(packed)) => {
                 let is_newer = packed.at > stored.at;
@@ -191,7 +194,9 @@ impl PackingServer {
                     return (packed.packing, LegReason::PackedWasFaster);
                 }
                 let fills_link = packed.wire_per_s >= stored.wire_per_s * SERVER_IS_LIMIT;
-                let unseen = possible.iter().copied().find(|packing| self.of(*packing).is_none());
+                let is_easier =
+                    |packing: &Packing| packing.1 < packed.packing.1 && self.of(*packing).is_none();
+                let unseen = possible.iter().copied().find(is_easier);
                 if let Some(easier) = unseen.filter(|_| !fills_link) {
                     return self.tries(now, easier, LegReason::ServerIsSlow, packed.packing);
                 }
@@ -205,12 +210,22 @@ impl PackingServer {
         }
     }
 
-    fn may_be_faster(&mut self, now: Duration, stored: Seen, wish: Packing) -> (Packing, LegReason) {
-        let ratio = self.ratio.map_or(RATIO_HOPED, |(ratio, _)| ratio);
+    fn may_be_faster(&mut self, now: Duration, stored: Seen, possible: &[Packing]) -> (Packing, LegReason) {
+        let ratio = self.sample.map_or(RATIO_HOPED, |(sample, _)| sample.ratio);
         let rate = stored.plain_per_s;
-        if predicted(server_packs_per_s(wish), ratio, rate) <= rate * TRIAL_GAIN_MIN {
+        let gains = |per_s: f64, least: f64| per_s > rate * least;
+        let cautious = possible
+            .first()
+            .copied()
+            .filter(|wish| gains(predicted(server_packs_per_s(*wish), ratio, rate), TRIAL_GAIN_MIN));
+        // At the rate at which it packed its sample, if it fills the link easily, and sends what is packed meanwhile.
+        let easiest = possible.last().copied().filter(|packing| *packing == EASIEST).zip(self.sample);
+        let hoped = easiest
+            .filter(|(_, (sample, _))| gains(hoped(sample, rate), SAMPLE_GAIN_MIN))
+            .map(|(packing, _)| packing);
+        let Some(wish) = cautious.or(hoped) else {
             return (STORED, LegReason::LinkIsFast);
-        }
+        };
         if self.lost.is_some_and(|lost| now < lost.until && rate * CHANGED > lost.stored_per_s) {
             return (STORED, LegReason::PackedWasSlower);
         }
@@ -327,12 +342,12 @@ impl PackingServer {
     /// Whether a sample of uncompressed replies is wanted.
     #[must_use]
     pub fn wants_sample(&self, now: Duration) -> bool {
-        self.ratio.is_none_or(|(_, at)| now.saturating_sub(at) >= TRUE_FOR)
+        self.sample.is_none_or(|(_, at)| now.saturating_sub(at) >= TRUE_FOR)
     }
 
     /// What became of it.
-    pub fn sampled(&mut self, now: Duration, plain_len: usize, packed_len: usize) {
-        self.ratio = Some((plain_len as f64 / packed_len.max(1) as f64, now));
+    pub const fn sampled(&mut self, now: Duration, sample: Sample) {
+        self.sample = Some((sample, now));
     }
 
     /// Requests were held back, and went at this rate.
@@ -361,6 +376,12 @@ fn predicted(packs_per_s: f64, ratio: f64, link_per_s: f64) -> f64 {
     1.0 / (1.0 / packs_per_s + 1.0 / (ratio * link_per_s))
 }
 
+/// The same, if the server sends what it has packed while it packs on, and is as fast as this host; replies come at `rate`.
+fn hoped(sample: &Sample, rate: f64) -> f64 {
+    let made = 1.0 / (1.0 / (rate * SERVER_IS_FASTER) + 1.0 / (sample.packs_per_s * SERVER_PACKS));
+    made.min(sample.ratio * rate)
+}
+
 /// How fast a server packs, cautiously.
 fn server_packs_per_s((algorithm, level): Packing) -> f64 {
     match algorithm {
@@ -370,6 +391,12 @@ fn server_packs_per_s((algorithm, level): Packing) -> f64 {
     }
 }
 
+/// The level that a sample is packed at.
+const EASIEST: Packing = (Algorithm::Zstd, 1);
+/// How many times as fast it makes replies as a link carries them, where that is what they wait for.
+const SERVER_IS_FASTER: f64 = 4.0;
+/// In terms of how fast the sample was packed: replies come in many small writes.
+const SERVER_PACKS: f64 = 0.7;
 /// No frames.
 const STORED: Packing = (Algorithm::Uncompressed, 0);
 /// Routes and loads change within minutes.
@@ -382,6 +409,8 @@ const LOST_FOR: Duration = Duration::from_secs(60);
 const LOSS_MAX: f64 = 0.05;
 /// A guess has to promise so much.
 const TRIAL_GAIN_MIN: f64 = 1.25;
+/// What a sample promises, which is no guess any more.
+const SAMPLE_GAIN_MIN: f64 = 1.15;
 /// What was seen has to be so much faster: it takes the server's CPU.
 const GAIN_MIN: f64 = 1.05;
 /// Rates so far apart are of different links.

@@ -174,7 +174,9 @@ mod tests {
     fn pace(source_bytes_per_s: f64) -> Pace {
         let mut pace = Pace::new(Algorithm::Zstd, 1);
         pace.assume_link(125e6);
-        pace.packed(1, MIB, MIB * 2 / 5, Duration::from_secs_f64(MIB as f64 / 400e6));
+        for _ in 0..4 {
+            pace.packed(1, MIB, MIB * 2 / 5, Duration::from_secs_f64(MIB as f64 / 400e6));
+        }
         pace.collected(MIB, Duration::from_secs_f64(MIB as f64 / source_bytes_per_s));
         pace
     }

@@ -24,7 +24,7 @@ pub(super) struct Codec {
 /// MB/s and ratios of facts that were measured (`examples/speeds.rs`).
 pub(super) const DIGITS: [Codec; 3] = [
     Codec { level: 1, pack: 400e6, ratio: 2.05, unpack: 1500e6 },
-    Codec { level: 3, pack: 150e6, ratio: 1.97, unpack: 700e6 },
+    Codec { level: 3, pack: 100e6, ratio: 1.97, unpack: 700e6 },
     Codec { level: 7, pack: 41e6, ratio: 1.98, unpack: 600e6 },
 ];
 pub(super) const TEXT: [Codec; 3] = [
@@ -214,7 +214,10 @@ impl Run {
 }
 
 fn paced(link_bytes_per_s: Option<f64>) -> Setting {
-    let mut pace = Pace::new(Algorithm::Zstd, 22);
+    paced_by(Pace::new(Algorithm::Zstd, 22), link_bytes_per_s)
+}
+
+fn paced_by(mut pace: Pace, link_bytes_per_s: Option<f64>) -> Setting {
     if let Some(rate) = link_bytes_per_s {
         pace.assume_link(rate);
     }
@@ -236,6 +239,16 @@ const LINKS: [&[(f64, f64)]; 10] = [
 
 #[test]
 fn a_transfer_is_never_slower_and_as_fast_as_the_best_fixed_setting() {
+    transfers(|| Pace::new(Algorithm::Zstd, 22), 6);
+}
+
+#[test]
+fn nor_is_one_whose_frames_have_history_and_all_the_same_level() {
+    transfers(|| Pace::with_history(Algorithm::Zstd, 7), 6);
+}
+
+/// Of 120 at most `far_max` are not as fast as the best fixed setting.
+fn transfers(pace: fn() -> Pace, far_max: u32) {
     let mut told = String::new();
     let (mut slower, mut far) = (0, 0);
     for (name, codecs) in [("digits", DIGITS), ("text", TEXT), ("wide", WIDE), ("noise", NOISE)] {
@@ -247,7 +260,7 @@ fn a_transfer_is_never_slower_and_as_fast_as_the_best_fixed_setting() {
                 let none = run(world, Setting::Fixed(None)).time_s;
                 let best = [1, 3, 7].map(|level| run(world, Setting::Fixed(Some(level))).time_s);
                 let best = best.into_iter().fold(none, f64::min);
-                let own = run(world, paced(Some(link[0].1)));
+                let own = run(world, paced_by(pace(), Some(link[0].1)));
                 let (to_none, to_best) = (own.time_s / none, own.time_s / best);
                 slower += u32::from(to_none > 1.03);
                 far += u32::from(to_best > 1.05);
@@ -267,7 +280,7 @@ fn a_transfer_is_never_slower_and_as_fast_as_the_best_fixed_setting() {
         }
     }
     assert_eq!(slower, 0, "{told}");
-    assert!(far * 20 <= 120, "{far} of 120\n{told}");
+    assert!(far <= far_max, "{far} of 120\n{told}");
 }
 
 /// Part of the frames that were packed between two moments.

@@ -314,9 +314,9 @@ impl PairStream {
         let took = time.end(begun, plain.len());
         match packed {
             None => paced.left(),
-            // What a history begins with says nothing of what it does for small frames.
-            Some(true) if plain.len() < SMALL_LEN => paced.left(),
-            Some(_) => paced.packed(level, plain.len(), out.len(), took),
+            // What a history begins with says nothing of what it does: it has nothing to refer to, and its memory is new.
+            Some(true) => paced.left(),
+            Some(false) => paced.packed(level, plain.len(), out.len(), took),
         }
         Ok(packed.is_some())
     }
@@ -425,7 +425,5 @@ impl PairStream {
 
 /// Two frames of small results, or half of a large one.
 const READ_ROOM_LEN: usize = 32 << 10;
-/// Below this the history is what makes frames small.
-const SMALL_LEN: usize = 4 << 10;
 /// Some frames: a worker is away for a fraction of a millisecond.
 const WORK_LEN_MAX: usize = 120 << 10;

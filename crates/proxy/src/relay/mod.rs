@@ -216,7 +216,7 @@ impl<'a> Relay<'a> {
 
     /// Tells the policy's memory what the session sees.
     fn follow_pacing(&mut self) {
-        let Self { client: _, server, to_server, to_client, conversation, pacing, worker, .. } = self;
+        let Self { client: _, server, to_server, to_client, conversation, pacing, .. } = self;
         pacing.follow_exchange(conversation.oldest_number());
         let mut sample = to_client.sample.take();
         let stands = || Stands {
@@ -229,7 +229,7 @@ impl<'a> Relay<'a> {
             client_holds: to_client.is_held_back(),
             server_holds: to_server.is_held_back(),
         };
-        pacing.follow_replies(stands, &mut sample, worker);
+        pacing.follow_replies(stands, &mut sample);
         to_client.sample = sample;
     }
 

@@ -115,17 +115,12 @@ impl Pacing {
 
     /// The session waits; the link is told how replies come, where later sessions' server legs follow from that. `sample`
     /// fills with a part of a reply when one is wanted.
-    pub(super) fn follow_replies(
-        &mut self,
-        stands: impl FnOnce() -> Stands,
-        sample: &mut Option<Vec<u8>>,
-        worker: &Worker,
-    ) {
+    pub(super) fn follow_replies(&mut self, stands: impl FnOnce() -> Stands, sample: &mut Option<Vec<u8>>) {
         let Some(receipt) = &mut self.receipt else { return };
         let wants_sample = receipt.step(stands());
         match sample {
             Some(bytes) if bytes.len() >= SAMPLE_LEN => {
-                receipt.sampled(bytes, worker);
+                receipt.sampled(bytes);
                 *sample = None;
             }
             None if wants_sample => *sample = Some(Vec::with_capacity(SAMPLE_LEN)),

@@ -48,7 +48,9 @@ impl World {
             }
             server.end(s(*now));
             if choice.packing == STORED && server.wants_sample(s(*now)) {
-                server.sampled(s(*now), 65_536, (65_536.0 / self.ratio) as usize);
+                // Its own speed is what remains of the host's.
+                let packs_per_s = self.packs_per_s[1] / SERVER_PACKS;
+                server.sampled(s(*now), Sample { ratio: self.ratio, packs_per_s });
             }
             *now += 0.1;
             choices.push(choice);
@@ -76,6 +78,21 @@ fn from_the_second_session_on_a_slow_link_is_compressed() {
         assert_eq!(packings(&choices), [STORED, ZSTD, ZSTD, ZSTD], "{link_per_s}");
         assert_eq!(choices[3].reason, LegReason::PackedWasFaster);
     }
+}
+
+#[test]
+fn over_a_faster_link_the_easiest_level_is_tried_where_the_sample_promises_much() {
+    // 1 Gbit/s, digits.
+    let world = World { link_per_s: 119e6, server_per_s: 520e6, ratio: 2.06, packs_per_s: [110e6, 280e6] };
+    let choices = world.run(&mut PackingServer::default(), &mut 0.0, 5);
+    assert_eq!(packings(&choices), [STORED, EASY, EASY, EASY, EASY]);
+    assert_eq!((choices[1].reason, choices[4].reason), (LegReason::LinkIsSlow, LegReason::PackedWasFaster));
+    // Dearer data, and a server that is no faster than the link.
+    let dear = World { packs_per_s: [80e6, 150e6], ..world };
+    assert_eq!(packings(&dear.run(&mut PackingServer::default(), &mut 0.0, 3)), [STORED; 3]);
+    let slow = World { server_per_s: 119e6, ..world };
+    let choices = slow.run(&mut PackingServer::default(), &mut 0.0, 50);
+    assert_eq!(choices.iter().filter(|choice| choice.packing != STORED).count(), 1);
 }
 
 #[test]

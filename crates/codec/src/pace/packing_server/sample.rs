@@ -1,0 +1,64 @@
+//! What a server would make of its replies, tried on a part of one.
+//!
+//! A server packs with the library's own parameters, which differ from ours (`examples/speeds.rs`): so the sample is packed as it
+//! would do, in the time that this host takes for that.
+
+use std::time::Instant;
+
+use zstd_safe::{CCtx, CParameter};
+
+use crate::{Algorithm, Fault};
+
+/// A part of an uncompressed reply, packed as a server packs at level 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// Plain length in terms of packed length; 1 where it does not shrink.
+    pub ratio: f64,
+    /// Plain bytes per second.
+    pub packs_per_s: f64,
+}
+
+impl Sample {
+    /// Packs it, once to have everything at hand, and once by the clock.
+    ///
+    /// # Errors
+    /// The library failed, in practice for want of memory.
+    pub fn of(plain: &[u8]) -> Result<Self, Fault> {
+        let failed = |_| Fault::LibraryFailed(Algorithm::Zstd);
+        let mut context = CCtx::try_create().ok_or(Fault::LibraryFailed(Algorithm::Zstd))?;
+        context.set_parameter(CParameter::CompressionLevel(1)).map_err(failed)?;
+        let mut room = vec![0; zstd_safe::compress_bound(plain.len())];
+        context.compress2(&mut room[..], plain).map_err(failed)?;
+        let begun = Instant::now();
+        let packed_len = context.compress2(&mut room[..], plain).map_err(failed)?;
+        let took_s = begun.elapsed().as_secs_f64().max(1e-9);
+        let ratio = (plain.len() as f64 / packed_len.max(1) as f64).max(1.0);
+        Ok(Self { ratio, packs_per_s: plain.len() as f64 / took_s })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_tells_how_well_and_how_fast_it_packs() {
+        let text = b"order 17, customer 7919, open; ".repeat(500);
+        let sample = Sample::of(&text).unwrap();
+        assert!(sample.ratio > 10.0 && sample.packs_per_s > 1e6, "{sample:?}");
+        let noise: Vec<u8> = noise_of(16 << 10);
+        assert_eq!(Sample::of(&noise).unwrap().ratio, 1.0);
+        assert!(Sample::of(&[]).is_ok());
+    }
+
+    fn noise_of(len: usize) -> Vec<u8> {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state.to_be_bytes()[0]
+        };
+        (0..len).map(|_| next()).collect()
+    }
+}
