@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use codec::Algorithm;
-use codec::pace::{Allowance, Limits, Look, Pace, Packing, PackingServer, Replies, Thrift};
+use codec::pace::{Allowance, Limits, Look, Pace, PackedFrame, Packing, PackingServer, Replies, Thrift};
 use divan::{Bencher, black_box};
 
 fn main() {
@@ -24,7 +24,7 @@ fn a_reply(bencher: Bencher<'_, '_>, len: usize) {
         let choice = pace.choose(black_box(len), false, now, &mut replies);
         let packed_len = if choice.level.is_some() { len / 3 } else { len };
         if let Some(level) = choice.level {
-            pace.packed(level, len, packed_len, MS / 100);
+            pace.packed(PackedFrame::alone(level, len, packed_len), MS / 100);
         }
         pace.sent(len, packed_len, now, &mut replies);
         choice
@@ -52,7 +52,7 @@ fn a_frame_of_a_scan(bencher: Bencher<'_, '_>) {
         let choice = pace.choose(black_box(LEN), true, now, &mut replies);
         let packed_len = if choice.level.is_some() { LEN / 2 } else { LEN };
         if let Some(level) = choice.level {
-            pace.packed(level, LEN, packed_len, MS / 3);
+            pace.packed(PackedFrame::alone(level, LEN, packed_len), MS / 3);
         }
         pace.sent(LEN, packed_len, now, &mut replies);
         choice
@@ -80,7 +80,7 @@ fn a_frame_within_budgets(bencher: Bencher<'_, '_>) {
         let choice = thrift.choose(black_box(LEN), &mut limits);
         let packed_len = if choice.level.is_some() { LEN / 2 } else { LEN };
         if let Some(level) = choice.level {
-            thrift.packed(level, [LEN, packed_len], MS / 3, MS / 3, &mut cpu);
+            thrift.packed(PackedFrame::alone(level, LEN, packed_len), MS / 3, MS / 3, &mut cpu);
         }
         thrift.sent(packed_len);
         choice

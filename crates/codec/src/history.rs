@@ -21,7 +21,7 @@ use crate::{Algorithm, Fault, ZstdLevel};
 pub enum HistoryLen {
     /// 32 KiB: dialogues of small packets. Some 400 KiB of memory, both ends together.
     Short,
-    /// 1 MiB: large results. Some 4.5 MiB of memory.
+    /// 1 MiB: large results. Some 4.5 MiB of memory, above level 3 up to 10 MiB.
     Long,
 }
 
@@ -57,9 +57,11 @@ impl HistoryCompressor {
             CParameter::ContentSizeFlag(false),
             CParameter::ChecksumFlag(false),
         ];
-        if level <= LEVEL_MAX_OF_LONG_MATCHES && len == HistoryLen::Long {
-            parameters.push(CParameter::MinMatch(LONG_MIN_MATCH));
-            parameters.push(CParameter::ChainLog(LONG_CHAIN_LOG));
+        if len == HistoryLen::Long {
+            parameters.extend_from_slice(match level <= LEVEL_MAX_OF_LONG_MATCHES {
+                true => &[CParameter::MinMatch(LONG_MIN_MATCH), CParameter::ChainLog(LONG_CHAIN_LOG)],
+                false => &[CParameter::HashLog(HARD_TABLE_LOG), CParameter::ChainLog(HARD_TABLE_LOG)],
+            });
         }
         parameters.extend_from_slice(match len {
             HistoryLen::Short => &[
@@ -76,12 +78,16 @@ impl HistoryCompressor {
         Ok(context)
     }
 
-    /// Memory of a compressor and its decompressor, each, at most: what a budget has to count. Bytes.
-    pub const fn memory_len(algorithm: Algorithm, len: HistoryLen) -> usize {
+    /// Memory of a compressor, and of its decompressor, each, at most: what a budget has to count. Bytes.
+    pub fn memory_len(algorithm: Algorithm, level: ZstdLevel, len: HistoryLen) -> usize {
+        let is_easy = level <= LEVEL_MAX_OF_LONG_MATCHES;
         match (algorithm, len) {
             (Algorithm::Uncompressed, _) => 0,
-            (Algorithm::Zlib, _) | (Algorithm::Zstd, HistoryLen::Short) => 384 << 10,
-            (Algorithm::Zstd, HistoryLen::Long) => 3 << 20,
+            (Algorithm::Zlib, _) => 384 << 10,
+            (Algorithm::Zstd, HistoryLen::Short) if is_easy => 384 << 10,
+            (Algorithm::Zstd, HistoryLen::Short) => 1 << 20,
+            (Algorithm::Zstd, HistoryLen::Long) if is_easy => 3 << 20,
+            (Algorithm::Zstd, HistoryLen::Long) => 8 << 20,
         }
     }
 
@@ -91,6 +97,12 @@ impl HistoryCompressor {
             Packing::Zstd(context) => context.sizeof(),
             Packing::Deflate(_) => 0,
         }
+    }
+
+    /// Room behind `out` that [`compress`](Self::compress) wants for so many bytes.
+    #[must_use]
+    pub const fn room_for(plain_len: usize) -> usize {
+        room_for(plain_len)
     }
 
     /// Appends what `plain` packs to.
@@ -282,6 +294,9 @@ const LONG_WINDOW_LOG: u32 = 20;
 /// Of level 3's table of short matches, one more than the library's: long rows of text get 0.3 % smaller, and so no larger
 /// than with the library's own least match; digits get 0.2 % larger, and stay below.
 const LONG_CHAIN_LOG: u32 = 17;
+/// Of both tables above level 3, as many positions as half of the window: left alone the hardest level takes 640 MiB, for inputs
+/// of 128 MiB.
+const HARD_TABLE_LOG: u32 = 19;
 
 #[cfg(test)]
 mod tests {
@@ -340,17 +355,25 @@ mod tests {
 
     #[test]
     fn a_history_takes_no_more_memory_than_it_says() {
-        for len in [HistoryLen::Short, HistoryLen::Long] {
-            let mut compressor = HistoryCompressor::new(Algorithm::Zstd, ZstdLevel::DEFAULT, len).unwrap();
+        let levels = [1, 3, 4, 7, 9, 12, 15, 19, 22].map(|level| ZstdLevel::new(level).unwrap());
+        for (level, len) in
+            levels.into_iter().flat_map(|level| [(level, HistoryLen::Short), (level, HistoryLen::Long)])
+        {
+            let mut compressor = HistoryCompressor::new(Algorithm::Zstd, level, len).unwrap();
             let mut decompressor = HistoryDecompressor::new(Algorithm::Zstd).unwrap();
-            for turn in 0..60 {
+            for turn in 0..20 {
                 let (mut packed, plain) = (Vec::new(), noise(120 << 10, turn));
                 compressor.compress(&plain, &mut packed).unwrap();
                 decompressor.decompress(&packed, plain.len(), &mut Vec::new()).unwrap();
             }
-            let most = HistoryCompressor::memory_len(Algorithm::Zstd, len);
-            println!("{len:?}: {} and {} of {most}", compressor.taken_len(), decompressor.taken_len());
-            assert!(compressor.taken_len() <= most && decompressor.taken_len() <= most);
+            let most = HistoryCompressor::memory_len(Algorithm::Zstd, level, len);
+            let taken = [compressor.taken_len(), decompressor.taken_len()];
+            println!("level {}, {len:?}: {taken:?} of {most}", level.get());
+            assert!(
+                taken.into_iter().all(|taken| taken <= most),
+                "level {}, {len:?}: {taken:?} of {most}",
+                level.get()
+            );
         }
     }
 

@@ -43,6 +43,23 @@ impl Budget {
         kib.free.try_acquire_many_owned(wanted).ok()
     }
 
+    /// Sets aside what `held` lacks to `bytes`, if it is free now.
+    pub(crate) fn try_hold(&self, held: &mut Option<Reservation>, bytes: usize) -> bool {
+        let kib = self.kib();
+        let held_kib = match held {
+            Some(held) if Arc::ptr_eq(held.semaphore(), &kib.free) => held.num_permits(),
+            _ => 0,
+        };
+        let lacks = kib.of(bytes) - u32::try_from(held_kib).unwrap_or(u32::MAX).min(kib.of(bytes));
+        let Ok(more) = kib.free.try_acquire_many_owned(lacks) else { return false };
+        match held {
+            Some(held) if held_kib > 0 => held.merge(more),
+            // Or it was of a limit that is not in force any more.
+            _ => *held = Some(more),
+        }
+        true
+    }
+
     /// Waits until `bytes` are free.
     pub(crate) fn reserve(&self, bytes: usize) -> Waiting {
         let kib = self.kib();
@@ -52,6 +69,13 @@ impl Budget {
 
     fn kib(&self) -> Kib {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Gives back what is more than `bytes`.
+pub(crate) fn hold_at_most(held: &mut Option<Reservation>, bytes: usize) {
+    if let Some(held) = held {
+        drop(held.split(held.num_permits().saturating_sub(bytes.div_ceil(1024))));
     }
 }
 
@@ -85,5 +109,19 @@ mod tests {
         assert!(budget.try_reserve(1).is_none(), "what was set aside before is not given to the new limit");
         drop(all);
         assert!(budget.try_reserve(1).is_some());
+    }
+
+    #[test]
+    fn what_is_held_grows_by_what_it_lacks_and_shrinks_to_what_is_wanted() {
+        let budget = Budget::new(LEAST_BYTES);
+        let mut held = None;
+        assert!(budget.try_hold(&mut held, LEAST_BYTES - 1024));
+        assert!(budget.try_hold(&mut held, LEAST_BYTES) && budget.try_reserve(1).is_none());
+        hold_at_most(&mut held, 1024);
+        let mut others = None;
+        assert!(budget.try_hold(&mut others, LEAST_BYTES - 1024) && !budget.try_hold(&mut held, 2048));
+        assert!(budget.try_hold(&mut held, 1024), "it has so much");
+        budget.set(LEAST_BYTES);
+        assert!(budget.try_hold(&mut held, LEAST_BYTES), "the new limit has nobody yet");
     }
 }

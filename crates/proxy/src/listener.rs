@@ -95,7 +95,11 @@ impl Listener {
         {
             tracing::warn!(%error, "the listening socket keeps its options");
         }
-        *self.route.lock().unwrap_or_else(PoisonError::into_inner) = route;
+        let mut current = self.route.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *current, route);
+        if let Some(pair) = &before.pair {
+            pair.replace();
+        }
     }
 
     /// Another process listens here from now on: its socket file stays.

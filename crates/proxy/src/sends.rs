@@ -54,6 +54,11 @@ impl Outgoing {
         })
     }
 
+    /// Bytes that the socket does not have.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.borrow().len()
+    }
+
     /// Whether the socket has not taken all.
     pub(crate) fn is_behind(&self) -> bool {
         !self.bytes.borrow().is_empty()

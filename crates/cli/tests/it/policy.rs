@@ -177,6 +177,10 @@ fn a_pair_keeps_the_budgets_of_cost_too() {
         let (before, port) = proxy(&format!("wirepress://{}", behind.addresses[0]), &options);
         assert!(select(server, port, "uncompressed", sql) == direct, "{percent}");
         let line = ended(before).remove(0);
+        let sender = ended(behind).remove(0);
+        assert_eq!(number(&sender, "frames_packed") > 0.0, percent > 0, "{sender}");
+        assert!(number(&sender, "frames_stored") > 0.0 || percent > 0, "{sender}");
+        assert_eq!(number(&line, "codec_seconds") > 0.0, percent > 0, "{line}");
         number(&line, "plain_len") / number(&line, "server_leg_len")
     });
     // Stored frames have headers.

@@ -8,6 +8,9 @@
 //!
 //! Not here: the choice (`super`).
 
+use std::time::Duration;
+
+use super::PackedFrame;
 use crate::{Algorithm, plain_bytes_per_ms};
 
 /// One level.
@@ -145,6 +148,29 @@ impl Candidate {
             *known = Some(ratio);
             self.rest_len = 0;
         }
+    }
+
+    /// The same of a frame that a history begins with: it refers to nothing, and pays for new memory, so it says nothing where
+    /// more is known, nor anything of small ones.
+    pub(super) fn learn_first(&mut self, plain_len: f64, packed_len: f64, took_s: f64) {
+        self.unused = 0;
+        if plain_len >= SMALL_LEN && (self.warm < WARM || self.large_ratio.is_none()) {
+            self.learn(plain_len, packed_len, took_s);
+        }
+    }
+}
+
+/// A frame was packed by one of `candidates`, in this time.
+pub(super) fn learn(candidates: &mut [Candidate], frame: &PackedFrame, took: Duration) {
+    let Some(candidate) = candidates.iter_mut().find(|candidate| candidate.level() == frame.level) else {
+        return;
+    };
+    let (plain_len, packed_len, took_s) =
+        (frame.plain_len as f64, frame.packed_len as f64, took.as_secs_f64());
+    if frame.begins_history {
+        candidate.learn_first(plain_len, packed_len, took_s);
+    } else {
+        candidate.learn(plain_len, packed_len, took_s);
     }
 }
 

@@ -46,17 +46,34 @@ impl HistoryLevel {
         let known = |other: &Candidate| {
             Speed::of(other).unwrap_or_else(|| now.guessed(step(other.level()) - step(current.level())))
         };
-        let scores = self.others.iter_mut().map(|other| (score(other.level(), known(other)), other));
-        let Some((least, other)) = scores.min_by(|(a, _), (b, _)| a.total_cmp(b)) else { return };
-        if least < score(current.level(), now) * GAIN {
+        // Harder packing is slower, so it is no use where the link waits for the codec, whatever others were seen to do once.
+        let hardest = if now.fills(link_bytes_per_s) { u8::MAX } else { current.level() };
+        let others = self.others.iter_mut().filter(|other| other.level() <= hardest);
+        let scores = others.map(|other| (score(other.level(), known(other)), other));
+        let best = scores.min_by(|(a, _), (b, _)| a.total_cmp(b));
+        if let Some((_, other)) = best.filter(|(least, _)| *least < score(current.level(), now) * GAIN) {
             std::mem::swap(current, other);
-            self.frames = 0;
-            self.stay = (self.stay * 2).min(STAY_MAX);
+            self.changed();
         } else if self.frames >= STAY_MAX {
             // What was seen so long ago may not be true of today's rows.
             self.others.iter_mut().for_each(Candidate::forget);
             (self.frames, self.stay) = (0, STAY_MIN);
         }
+    }
+
+    /// A frame was packed at `level`: if that isn't the `current` one there was no memory for that, and it is taken back.
+    pub(super) fn was_packed_at(&mut self, level: u8, current: &mut Candidate) {
+        if level != current.level()
+            && let Some(before) = self.others.iter_mut().find(|other| other.level() == level)
+        {
+            std::mem::swap(current, before);
+            self.changed();
+        }
+    }
+
+    fn changed(&mut self) {
+        self.frames = 0;
+        self.stay = (self.stay * 2).min(STAY_MAX);
     }
 }
 
@@ -79,6 +96,11 @@ impl Speed {
             packs_per_s: self.packs_per_s / SLOWER.powi(steps),
             ratio: self.ratio * if steps > 0 { HARDER_PACKS.powi(steps) } else { EASIER_PACKS.powi(-steps) },
         }
+    }
+
+    /// Whether the link has always something to send.
+    fn fills(self, link_bytes_per_s: f64) -> bool {
+        self.packs_per_s >= link_bytes_per_s * self.ratio
     }
 
     fn s_per_byte(self, link_bytes_per_s: f64) -> f64 {
@@ -167,6 +189,24 @@ mod tests {
         let tried = levels(12.5e6, digits, 7);
         assert!(tried.starts_with(&[3, 7]) && tried.len() <= 8, "{tried:?}");
         assert_ne!(tried.last(), Some(&7), "{tried:?}");
+    }
+
+    #[test]
+    fn a_level_that_there_is_no_memory_for_is_taken_back_and_tried_ever_more_rarely() {
+        let (mut history, mut candidates) = HistoryLevel::new(Algorithm::Zstd, 7);
+        let current = &mut candidates[0];
+        let mut refused = Vec::new();
+        for frame in 0..2_000 {
+            if current.level() == 7 {
+                refused.push(frame);
+            }
+            history.was_packed_at(3, current);
+            let (packs_per_s, ratio) = text(3);
+            current.learn(LEN, LEN / ratio, LEN / packs_per_s);
+            history.frame(current, 12.5e6);
+        }
+        assert_eq!(candidates[0].level(), 3);
+        assert!((2..6).contains(&refused.len()) && refused[1] - refused[0] > 60, "{refused:?}");
     }
 
     #[test]

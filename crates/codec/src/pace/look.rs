@@ -34,10 +34,10 @@ impl Look {
         round_trip: Duration::ZERO,
     };
 
-    /// The same where so many bytes that count as handed over have not come into the socket yet.
+    /// The same where so many more bytes that count as handed over have not come into the socket yet.
     #[must_use]
     pub const fn behind(self, unwritten_len: u64) -> Self {
-        Self { unwritten_len, ..self }
+        Self { unwritten_len: self.unwritten_len + unwritten_len, ..self }
     }
 
     /// Bytes that were handed over and that nobody on the other side has acknowledged.

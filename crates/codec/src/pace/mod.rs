@@ -76,7 +76,7 @@ pub struct Pace {
     had_more: bool,
     reader: Reader,
     last: Last,
-    /// The frame that was chosen about is alone: nothing was sent just before, and nothing follows.
+    /// The frame that was chosen about is alone: the link is done with what was sent before, and nothing follows.
     is_alone: bool,
     /// Its plain length, until the first of it is handed over: one that passes stored goes in pieces.
     alone_len: Option<f64>,
@@ -84,6 +84,10 @@ pub struct Pace {
     turn: Option<Turn>,
     /// Bytes that were handed over.
     sent_len: u64,
+    /// Those since the look.
+    since_look_len: u64,
+    /// Until then the link should be busy with what was sent.
+    busy_until: Duration,
     /// Of frames with history, of which small ones shrink, too.
     history: Option<HistoryLevel>,
     /// How fast large packets come.
@@ -94,6 +98,27 @@ pub struct Pace {
     in_pieces: bool,
     /// What long frames wait for a helper thread, seconds.
     helper_s: f64,
+}
+
+/// A frame that was packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PackedFrame {
+    /// zstd's, or libdeflate's.
+    pub level: u8,
+    /// Bytes.
+    pub plain_len: usize,
+    /// Bytes, more than `plain_len` where it did not shrink.
+    pub packed_len: usize,
+    /// A history begins with it.
+    pub begins_history: bool,
+}
+
+impl PackedFrame {
+    /// One without history.
+    #[must_use]
+    pub const fn alone(level: u8, plain_len: usize, packed_len: usize) -> Self {
+        Self { level, plain_len, packed_len, begins_history: false }
+    }
 }
 
 /// How much may be on its way to the socket.
@@ -125,6 +150,8 @@ impl Pace {
             alone_len: None,
             turn: None,
             sent_len: 0,
+            since_look_len: 0,
+            busy_until: Duration::ZERO,
             history: None,
             source: Source::default(),
             was_large: false,
@@ -164,12 +191,17 @@ impl Pace {
         self.link_seen
     }
 
-    /// The socket was looked at; call it before a choice, and again before what it led to is sent.
+    /// The socket was looked at; call it before a choice, and again before what it led to is sent, if it is
+    /// [wanted](Self::wants_look).
     pub fn look(&mut self, look: Look) {
         self.now = look.now;
         self.looked = look;
+        self.since_look_len = 0;
         self.reader.look(&look, self.last, self.link_bytes_per_s);
         self.drain.look(&look);
+        if look.unacknowledged_len() == 0 {
+            self.busy_until = look.now;
+        }
         if !self.reader.is_limit() {
             self.link_bytes_per_s = self.drain.bytes_per_s();
             self.link_seen = self.drain.seen();
@@ -219,7 +251,7 @@ impl Pace {
     ) -> Option<Choice> {
         self.now = now;
         self.in_pieces = false;
-        self.is_alone = !more && !self.had_more;
+        self.is_alone = !more && !self.had_more && now >= self.busy_until;
         self.alone_len = self.is_alone.then(|| number(plain_len));
         if self.is_alone { self.alone(number(plain_len), replies) } else { None }
     }
@@ -286,18 +318,28 @@ impl Pace {
         }
     }
 
-    /// Whether the next choice depends on the socket: call [`look`](Self::look) then.
+    /// Whether the next choice depends on the socket, and a [`look`](Self::look) may tell something new.
     #[must_use]
-    pub const fn is_in_a_queue(&self) -> bool {
-        self.had_more || self.was_large
+    pub fn wants_look(&self, now: Duration) -> bool {
+        let is_in_a_queue = self.had_more || self.was_large || now < self.busy_until;
+        let age = now.saturating_sub(self.looked.now);
+        let is_new = |rate| age >= LOOK_AFTER_MAX || age.as_secs_f64() * rate >= LOOK_AFTER_LEN;
+        is_in_a_queue && self.drain.bytes_per_s().is_none_or(is_new)
     }
 
     /// A frame was packed, whether or not it became smaller.
-    pub fn packed(&mut self, level: u8, plain_len: usize, packed_len: usize, took: Duration) {
-        if let Some(candidate) = self.candidates.iter_mut().find(|candidate| candidate.level() == level) {
-            candidate.learn(number(plain_len), number(packed_len), took.as_secs_f64());
+    pub fn packed(&mut self, frame: PackedFrame, took: Duration) {
+        if let (Some(history), Some(current)) = (&mut self.history, self.candidates.first_mut()) {
+            history.was_packed_at(frame.level, current);
         }
-        self.follow_level(plain_len);
+        candidate::learn(&mut self.candidates, &frame, took);
+        self.follow_level(frame.plain_len);
+    }
+
+    /// The level of what is packed next, if that has history.
+    #[must_use]
+    pub fn level(&self) -> u8 {
+        self.candidates.first().map_or(0, Candidate::level)
     }
 
     /// Another level may be the better one for a history.
@@ -321,6 +363,10 @@ impl Pace {
             None => self.left(replies),
         }
         self.sent_len += len as u64;
+        self.since_look_len += len as u64;
+        if let Some(rate) = self.drain.bytes_per_s() {
+            self.busy_until = self.busy_until.max(now) + Duration::from_secs_f64(number(len) / rate);
+        }
         self.last = Last { is_packed: len < plain_len, len: len as u64 };
         self.reader.sent(plain_len, len);
         self.drain.sent(len as u64);
@@ -347,6 +393,10 @@ const FIRST_FRAME_LEN: usize = 32 << 10;
 const UNSENT_S: f64 = 4e-3;
 const UNSENT_LEN_MIN: u64 = 64 << 10;
 const UNSENT_LEN_MAX: u64 = 256 << 10;
+/// A look is two system calls, several times what packing a frame of equal rows takes. What has left since the last is reckoned
+/// until it is so many bytes, or so long ago.
+const LOOK_AFTER_LEN: f64 = 16.0 * 1024.0;
+const LOOK_AFTER_MAX: Duration = Duration::from_micros(200);
 /// Frames of this length leave a queue, if the link is slow.
 const LARGE_LEN: f64 = 64.0 * 1024.0;
 /// What is left of a wait that was seen, for each long frame since.

@@ -31,6 +31,8 @@ pub struct PackingServer {
     seen: Vec<Seen>,
     /// What a part of an uncompressed reply packed like, and when that was tried.
     sample: Option<(Sample, Duration)>,
+    /// When somebody went to take another.
+    sampling_since: Option<Duration>,
     /// Bytes per second of requests that the link held back, and when.
     requests: Option<(f64, Duration)>,
     window: Window,
@@ -339,15 +341,27 @@ impl PackingServer {
         self.lost = Some(Lost { until: now + believed, believed, stored_per_s: stored.plain_per_s });
     }
 
-    /// Whether a sample of uncompressed replies is wanted.
+    /// Whether a sample of uncompressed replies is wanted: who is told so takes it, and nobody else for a while.
     #[must_use]
-    pub fn wants_sample(&self, now: Duration) -> bool {
-        self.sample.is_none_or(|(_, at)| now.saturating_sub(at) >= TRUE_FOR)
+    pub fn wants_sample(&mut self, now: Duration) -> bool {
+        let age = |at: Duration| now.saturating_sub(at);
+        let wants = self.sample.is_none_or(|(_, at)| age(at) >= TRUE_FOR)
+            && self.sampling_since.is_none_or(|since| age(since) >= SAMPLING_FOR);
+        if wants {
+            self.sampling_since = Some(now);
+        }
+        wants
+    }
+
+    /// Who went to take one is gone without it.
+    pub const fn not_sampled(&mut self) {
+        self.sampling_since = None;
     }
 
     /// What became of it.
     pub const fn sampled(&mut self, now: Duration, sample: Sample) {
         self.sample = Some((sample, now));
+        self.sampling_since = None;
     }
 
     /// Requests were held back, and went at this rate.
@@ -399,6 +413,8 @@ const SERVER_IS_FASTER: f64 = 4.0;
 const SERVER_PACKS: f64 = 0.7;
 /// No frames.
 const STORED: Packing = (Algorithm::Uncompressed, 0);
+/// A session that fell silent meanwhile is not waited for.
+const SAMPLING_FOR: Duration = Duration::from_secs(10);
 /// Routes and loads change within minutes.
 const TRUE_FOR: Duration = Duration::from_secs(600);
 /// A session that tries something may have nothing to ask.

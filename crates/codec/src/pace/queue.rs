@@ -25,9 +25,10 @@ impl Pace {
         let Some(rate) = self.drain.bytes_per_s() else {
             return Choice { level: None, reason: Reason::LinkNotSeen };
         };
-        // What has passed since the look is no longer in the queue.
+        // What was sent since the look is in the queue, too, and what has left since is not.
         let passed_s = self.now.saturating_sub(self.looked.now).as_secs_f64();
-        let queue_s = (self.looked.busy_s(rate) - passed_s).max(0.0);
+        let since_s = self.since_look_len as f64 / rate;
+        let queue_s = (self.looked.busy_s(rate) + since_s - passed_s).max(0.0);
         let frame = Frame { len: number(plain_len), more, queue_s, missing_s };
         if let Some(level) = self.untried(&frame, rate) {
             return Choice { level: Some(level), reason: Reason::TriesLevel };
@@ -165,7 +166,7 @@ const ALONE_LEN: f64 = 256.0 * 1024.0;
 mod tests {
     use std::time::Duration;
 
-    use super::super::{Look, Replies};
+    use super::super::{Look, PackedFrame, Replies};
     use super::*;
 
     const MIB: usize = 1 << 20;
@@ -175,7 +176,7 @@ mod tests {
         let mut pace = Pace::new(Algorithm::Zstd, 1);
         pace.assume_link(125e6);
         for _ in 0..4 {
-            pace.packed(1, MIB, MIB * 2 / 5, Duration::from_secs_f64(MIB as f64 / 400e6));
+            pace.packed(PackedFrame::alone(1, MIB, MIB * 2 / 5), Duration::from_secs_f64(MIB as f64 / 400e6));
         }
         pace.collected(MIB, Duration::from_secs_f64(MIB as f64 / source_bytes_per_s));
         pace

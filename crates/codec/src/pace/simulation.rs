@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Choice, Look, Pace, Reason, Replies};
+use super::{Choice, Look, Pace, PackedFrame, Reason, Replies};
 use crate::Algorithm;
 
 /// What a level does to the data.
@@ -188,7 +188,8 @@ fn run(world: World, mut setting: Setting) -> Run {
                 reading_s += FRAME / codec.unpack;
             }
             if let Setting::Paced(pace) = &mut setting {
-                pace.packed(codec.level, FRAME as usize, wire as usize, Duration::from_secs_f64(took));
+                let frame = PackedFrame::alone(codec.level, FRAME as usize, wire as usize);
+                pace.packed(frame, Duration::from_secs_f64(took));
             }
         }
         if let Setting::Paced(pace) = &mut setting {

@@ -16,9 +16,9 @@
 
 use std::time::Duration;
 
-use super::candidate::Candidate;
+use super::candidate::{self, Candidate};
 use super::drain::Drain;
-use super::{Allowance, Choice, Look, Reason, Room, UNSENT_LEN_MAX, number};
+use super::{Allowance, Choice, Look, PackedFrame, Reason, Room, UNSENT_LEN_MAX, number};
 use crate::Algorithm;
 
 /// The controller of one direction of a connection.
@@ -66,6 +66,12 @@ impl Thrift {
     #[must_use]
     pub fn at_level(algorithm: Algorithm, level: u8) -> Self {
         Self { candidates: Candidate::only(algorithm, level), ..Self::new(algorithm, level) }
+    }
+
+    /// That level.
+    #[must_use]
+    pub fn level(&self) -> u8 {
+        self.candidates.first().map_or(0, Candidate::level)
     }
 
     /// The socket was looked at.
@@ -149,15 +155,12 @@ impl Thrift {
     /// A frame was packed, whether or not it became smaller; says what that added to its reply.
     pub fn packed(
         &mut self,
-        level: u8,
-        [plain_len, packed_len]: [usize; 2],
+        frame: PackedFrame,
         took: Duration,
         cpu: Duration,
         allowance: &mut Allowance,
     ) -> Duration {
-        if let Some(candidate) = self.candidates.iter_mut().find(|candidate| candidate.level() == level) {
-            candidate.learn(number(plain_len), number(packed_len), took.as_secs_f64());
-        }
+        candidate::learn(&mut self.candidates, &frame, took);
         let begun = self.begun.take().unwrap_or(Begun { cpu_s: 0.0, hidden_s: 0.0 });
         allowance.give_back(begun.cpu_s - cpu.as_secs_f64());
         Duration::from_secs_f64((took.as_secs_f64() - begun.hidden_s).max(0.0))

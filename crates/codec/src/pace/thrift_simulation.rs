@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use super::simulation::{Codec, DIGITS, NOISE, TEXT};
-use super::{Allowance, Limits, Look, Thrift};
+use super::{Allowance, Limits, Look, PackedFrame, Thrift};
 use crate::Algorithm;
 
 /// One connection's replies, one after the other.
@@ -80,8 +80,8 @@ impl World {
                 if let Some(codec) = codec {
                     wire = FRAME / codec.ratio;
                     let took = Duration::from_secs_f64(FRAME / codec.pack);
-                    let lens = [FRAME as usize, wire as usize];
-                    added_s += thrift.packed(codec.level, lens, took, took, &mut cpu).as_secs_f64();
+                    let frame = PackedFrame::alone(codec.level, FRAME as usize, wire as usize);
+                    added_s += thrift.packed(frame, took, took, &mut cpu).as_secs_f64();
                     now += took.as_secs_f64();
                     run.cpu_s += took.as_secs_f64();
                 }
@@ -151,8 +151,8 @@ fn a_scarce_second_goes_to_the_data_that_shrinks_better() {
             if let Some(level) = thrift.choose(FRAME as usize, &mut limits).level {
                 *packed += 1;
                 let took = Duration::from_secs_f64(FRAME / *pack);
-                let lens = [FRAME as usize, (FRAME / *ratio) as usize];
-                thrift.packed(level, lens, took, took, &mut cpu);
+                let frame = PackedFrame::alone(level, FRAME as usize, (FRAME / *ratio) as usize);
+                thrift.packed(frame, took, took, &mut cpu);
             }
         }
     }

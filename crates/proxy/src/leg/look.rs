@@ -41,8 +41,8 @@ impl Looker {
 
     /// Looks; none if the socket is gone.
     pub(crate) fn look(&mut self, leg: &Leg, now: Duration) -> Option<Look> {
-        leg.submit();
-        let socket = leg.tcp_socket()?.as_raw_fd();
+        let stream = leg.tcp_stream()?;
+        let socket = stream.socket().as_raw_fd();
         let info = tcp_info(socket)?;
         let (busy_us, rwnd_limited_us) = (info.u64_at(BUSY_TIME), info.u64_at(RWND_LIMITED));
         let busy = busy_us.saturating_sub(self.busy_us);
@@ -55,7 +55,7 @@ impl Looker {
             now,
             queued_len: queued_len(socket)?,
             unsent_len: u64::from(info.u32_at(NOTSENT_BYTES)),
-            unwritten_len: 0,
+            unwritten_len: stream.together_len() as u64,
             reader_waits: self.reader_waits,
             window_len: u64::from(info.u32_at(SND_WND)),
             round_trip: round_trip(info.u32_at(MIN_RTT)),

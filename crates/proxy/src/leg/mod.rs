@@ -27,6 +27,7 @@ use wire::connect::auth::Security;
 pub(crate) use self::dial::set_options;
 pub(crate) use self::look::Looker;
 pub(crate) use self::stream::{Stream, Tcp};
+use crate::codec_time::Begun;
 use crate::meter::LegLens;
 use crate::pair::PairStream;
 use crate::sends::Sends;
@@ -118,6 +119,11 @@ impl Leg {
     /// Hands over what goes together with others' at once; says whether the socket took all of it.
     pub(crate) fn submit(&self) -> bool {
         self.tcp_stream().is_none_or(Tcp::submit)
+    }
+
+    /// Codec work on `len` bytes begins: what waits to go together with others' doesn't wait for it.
+    pub(crate) fn begin_work(&self, len: usize) -> Begun {
+        self.tcp_stream().map_or_else(|| Begun::now(len), |stream| stream.begin_work(len))
     }
 
     /// Whose socket it is; none for a Unix socket.

@@ -13,6 +13,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
+use crate::codec_time::Begun;
 use crate::sends::{Outgoing, Sends};
 
 /// The two kinds of sockets.
@@ -57,6 +58,16 @@ impl Tcp {
             }
             !outgoing.is_behind()
         })
+    }
+
+    /// Bytes that wait to go together with those of others.
+    pub(super) fn together_len(&self) -> usize {
+        self.together.as_ref().map_or(0, |it| it.outgoing.len())
+    }
+
+    /// Codec work on `len` bytes begins: nobody's small send waits for it.
+    pub(super) fn begin_work(&self, len: usize) -> Begun {
+        self.together.as_ref().map_or_else(|| Begun::now(len), |it| it.sends.begin_work(len))
     }
 
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {

@@ -21,7 +21,7 @@ use crate::leg::Leg;
 use crate::{Cause, Phase, SessionError};
 
 /// Waits on `leg`, which is whole connection of another wirepress at `peer`, until it begins a session: its leg, and whose
-/// session it is. `None`: it went, or the proxy drains.
+/// session it is. `None`: it went, or the proxy drains, or has other settings by now.
 pub(crate) async fn accept(
     leg: Leg,
     peer: ClientAddress,
@@ -50,7 +50,9 @@ pub(crate) async fn accept(
         true => Poll::Ready(None),
         false => stream.poll_open(cx).map(Some),
     });
-    match ending.unless_stopped(opened).await.flatten() {
+    // What came by settings that are not in force any more is no session of those that are: the other end dials anew.
+    let opened = pair.replaced.unless_draining(opened);
+    match ending.unless_stopped(opened).await.flatten().flatten() {
         Some(Ok(Some(client))) => Ok(Some((Leg::pair(stream), peer.told_by(&client)))),
         Some(Ok(None)) => Ok(None),
         Some(Err(error)) => Err(failed(error.into())),

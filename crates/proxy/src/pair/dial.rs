@@ -33,6 +33,7 @@ pub(crate) async fn open(
     let failed = |phase| move |cause| SessionError { side: Side::Server, phase, cause };
     // Its own dial and the server's greeting both take part of it.
     let limit = pair.config.connect_timeout + pair.config.login_timeout;
+    let mut may_dial_anew = true;
     loop {
         let warm = match pool {
             Some(pool) => pool.take(pair, peer).await,
@@ -54,8 +55,12 @@ pub(crate) async fn open(
                 let first = FirstPacket::parse(&payload);
                 return Ok((first.map_err(|fault| failed(Phase::Greeting)(fault.into()))?, payload));
             }
-            // It went while it waited: the other end was restarted, say. Nothing was lost, since nobody has spoken yet.
-            Err(cause) if is_warm && is_gone(&cause) => *slot = None,
+            // It went while it waited: the other end was restarted, say. Nothing was lost, since nobody has spoken yet. A new one
+            // may have met the other end's reload.
+            Err(cause) if (is_warm || may_dial_anew) && is_gone(&cause) => {
+                may_dial_anew &= is_warm;
+                *slot = None;
+            }
             Err(cause) => return Err(failed(Phase::Greeting)(cause)),
         }
     }

@@ -30,6 +30,7 @@ pub(crate) use self::dial::open;
 use self::key::PairKey;
 pub(crate) use self::pool::Pool;
 pub(crate) use self::stream::PairStream;
+use crate::ending::Ending;
 use crate::tls::{Reloading, ServerTls, SslMode, TlsError, TlsMode, ephemeral};
 use crate::{Address, ListenerConfig};
 
@@ -68,6 +69,8 @@ pub(crate) struct Pair {
     dial_tls: Option<Reloading<ClientConfig>>,
     /// For those who come by a pair listener.
     accept_tls: Option<AcceptTls>,
+    /// Other settings are in force: streams without a session end.
+    replaced: Ending,
 }
 
 enum AcceptTls {
@@ -100,7 +103,13 @@ impl Pair {
             }
         }
         let dial_tls = if peers.is_empty() { None } else { Self::dial_tls(config, &key, &peers)? };
-        Ok(Some(Arc::new(Self { config: config.clone(), key, dial_tls, accept_tls })))
+        Ok(Some(Arc::new(Self {
+            config: config.clone(),
+            key,
+            dial_tls,
+            accept_tls,
+            replaced: Ending::default(),
+        })))
     }
 
     fn dial_tls(
@@ -123,6 +132,11 @@ impl Pair {
         // The key tells who it is: no certificate has to.
         let mode = Some(tls.mode().max(SslMode::Required));
         Ok(ServerTls { mode, ..tls.clone() }.load()?)
+    }
+
+    /// New sessions go by other settings from now on, and by no stream that was made ready for these.
+    pub(crate) fn replace(&self) {
+        self.replaced.drain();
     }
 
     /// What this end says of itself.

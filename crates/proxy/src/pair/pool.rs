@@ -4,14 +4,14 @@
 //! take ──▶ a warm stream, or none: the session dials itself
 //!   └────▶ a task dials until there are --pair-warm-connections again
 //! ```
-//! Invariants: a stream that was used is never put back; streams of settings that were reloaded away are dropped; a pool is
-//! one worker's.
+//! Invariants: a stream that was used is never put back; streams of settings that are not in force any more are dropped at once;
+//! a pool is one worker's.
 //! Not here: the dial (`dial`).
 
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::task::Poll;
 
 use super::Pair;
@@ -27,7 +27,7 @@ pub(crate) struct Pool {
 
 /// Those of one peer.
 struct Slot {
-    pair: Weak<Pair>,
+    pair: Arc<Pair>,
     peer: Address,
     legs: Vec<Leg>,
     is_filling: bool,
@@ -35,7 +35,7 @@ struct Slot {
 
 impl Slot {
     fn is_of(&self, pair: &Arc<Pair>, peer: &Address) -> bool {
-        std::ptr::eq(self.pair.as_ptr(), Arc::as_ptr(pair)) && self.peer == *peer
+        Arc::ptr_eq(&self.pair, pair) && self.peer == *peer
     }
 }
 
@@ -61,14 +61,14 @@ impl Pool {
     /// Dials what is missing, if nobody does so already.
     fn fill(self: &Rc<Self>, pair: &Arc<Pair>, peer: &Address) {
         let wanted = pair.config.pair.warm_connections;
-        if wanted == 0 {
+        if wanted == 0 || pair.replaced.is_draining() {
             return;
         }
         {
             let mut slots = self.slots.borrow_mut();
-            slots.retain(|slot| slot.pair.strong_count() > 0);
             let index = slots.iter().position(|slot| slot.is_of(pair, peer)).unwrap_or_else(|| {
-                let pair = Arc::downgrade(pair);
+                tokio::task::spawn_local(Rc::clone(self).empty_once_replaced(Arc::clone(pair), peer.clone()));
+                let pair = Arc::clone(pair);
                 slots.push(Slot { pair, peer: peer.clone(), legs: Vec::new(), is_filling: false });
                 slots.len() - 1
             });
@@ -98,6 +98,13 @@ impl Pool {
                 }
             }
         });
+    }
+
+    async fn empty_once_replaced(self: Rc<Self>, pair: Arc<Pair>, peer: Address) {
+        let for_ever = std::future::pending::<()>();
+        let in_force = pair.replaced.unless_draining(for_ever);
+        self.shared.ending.unless_draining(in_force).await;
+        self.slots.borrow_mut().retain(|slot| !slot.is_of(&pair, &peer));
     }
 
     fn pop(&self, pair: &Arc<Pair>, peer: &Address) -> Option<Leg> {

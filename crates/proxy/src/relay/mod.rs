@@ -64,7 +64,7 @@ pub(crate) struct Relay<'a> {
     attributes: Vec<Attribute>,
     /// Bytes that the legs had carried when the relay began: received and sent, client's and server's.
     login_lens: [u64; 4],
-    server_was_shut: bool,
+    requests: Requests,
     /// The server takes no more; it may have said why.
     server_lost: Option<SessionError>,
     stall: Option<Stall>,
@@ -85,6 +85,15 @@ pub(crate) enum End {
     Closed,
     /// It holds nothing, and the proxy drains.
     Drained,
+}
+
+/// Those of the client, as the server sees them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Requests {
+    Pass,
+    /// Their last bytes, and the word that there are no more, are not all with the socket yet.
+    End,
+    Ended,
 }
 
 enum Event {
@@ -156,7 +165,7 @@ impl<'a> Relay<'a> {
             nonce,
             attributes,
             login_lens: [client_received, client_sent, server_received, server_sent],
-            server_was_shut: false,
+            requests: Requests::Pass,
             server_lost: None,
             stall: None,
             idle: None,
@@ -290,25 +299,28 @@ impl<'a> Relay<'a> {
                 return Poll::Ready(Ok(Event::ServerEnded));
             }
             let was_full = conversation.is_full();
-            if !self.server_was_shut {
+            if self.requests == Requests::Pass {
                 match to_server.poll(cx, client, server, conversation, worker) {
                     Poll::Ready(Err(error)) if error.side == Side::Server && error.is_io() => {
-                        self.server_was_shut = true;
+                        self.requests = Requests::Ended;
                         self.server_lost = Some(error);
                         continue;
                     }
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                    Poll::Ready(Ok(Rest::Ended)) => {
-                        self.server_was_shut = true;
-                        // It may have gone already, which the other direction will tell.
-                        if let Poll::Ready(Err(error)) = server.poll_shutdown(cx) {
-                            tracing::debug!(%error, "the server's socket could not be shut");
-                        }
-                    }
+                    Poll::Ready(Ok(Rest::Ended)) => self.requests = Requests::End,
                     Poll::Ready(Ok(Rest::ChangeUser)) if conversation.in_flight() == 0 => {
                         return Poll::Ready(Ok(Event::ChangeUser));
                     }
                     Poll::Ready(Ok(Rest::ChangeUser)) | Poll::Pending => {}
+                }
+            }
+            if self.requests == Requests::End
+                && let Poll::Ready(shut) = self.server.poll_shutdown(cx)
+            {
+                self.requests = Requests::Ended;
+                // It may have gone already, which the other direction will tell.
+                if let Err(error) = shut {
+                    tracing::debug!(%error, "the server's socket could not be shut");
                 }
             }
             if was_full && !self.conversation.is_full() {
@@ -376,6 +388,22 @@ impl<'a> Relay<'a> {
         let mut to_client = self.to_client.traffic();
         to_client.client_leg_len = self.client.sent_len - client_sent;
         to_client.server_leg_len = self.server.received_len - server_received;
+        for (source, destination, traffic) in
+            [(&self.client, &self.server, &mut to_server), (&self.server, &self.client, &mut to_client)]
+        {
+            if let Some(stream) = destination.as_pair() {
+                let sent = stream.sent();
+                traffic.frames_packed += sent.packed;
+                traffic.frames_stored += sent.stored;
+                traffic.pack_ns += sent.codec_ns;
+            }
+            if let Some(stream) = source.as_pair() {
+                let received = stream.received();
+                traffic.source_frames_packed += received.packed;
+                traffic.source_frames_stored += received.stored;
+                traffic.unpack_ns += received.codec_ns;
+            }
+        }
         [to_server, to_client]
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codec::Algorithm;
-use codec::pace::{Choice, Limits, Pace, Reason, Room, Thrift};
+use codec::pace::{Choice, Limits, Pace, PackedFrame, Reason, Room, Thrift};
 use wire::Side;
 
 use crate::budgets::Budgets;
@@ -89,7 +89,10 @@ impl Paced {
     ) -> Self {
         let thrift = match levels {
             Levels::UpTo(level_max) => Thrift::new(algorithm, level_max),
-            Levels::OfHistory { agreed, .. } => Thrift::at_level(algorithm, agreed),
+            // A harder one could not be left where it costs too much.
+            Levels::OfHistory { agreed, .. } => {
+                Thrift::at_level(algorithm, agreed.min(codec::ZstdLevel::DEFAULT.get()))
+            }
         };
         let looker = Looker::new(leg, thrift.room().unsent_len);
         Self::new(
@@ -121,16 +124,15 @@ impl Paced {
         }
     }
 
-    /// Looks at the socket if the next choice may depend on it.
-    pub(crate) fn look(&mut self, leg: &Leg) {
-        if !self.chooser.is_in_a_queue() && self.until_look > 0 {
-            return;
+    /// Looks at the socket if the next choice may depend on it; `unwritten_len` bytes of what was handed over have not come into
+    /// it yet.
+    pub(crate) fn look(&mut self, leg: &Leg, unwritten_len: usize) {
+        if self.until_look == 0 || self.chooser.wants_look(|| self.link.now()) {
+            self.look_anyway(leg, unwritten_len);
         }
-        self.look_anyway(leg, 0);
     }
 
-    /// The socket has just taken a part of what was left over: that tells how fast it does. `unwritten_len` bytes of what was
-    /// handed over are still left.
+    /// The same when the socket has just taken a part of what was left over: that tells how fast it does.
     pub(crate) fn look_anyway(&mut self, leg: &Leg, unwritten_len: usize) {
         self.until_look = LOOK_EVERY;
         let Some(looker) = &mut self.looker else { return };
@@ -147,6 +149,14 @@ impl Paced {
     /// Longest frame of several packets.
     pub(crate) fn frame_len(&self) -> usize {
         self.chooser.room().frame_len
+    }
+
+    /// The level that frames with history are packed at.
+    pub(crate) fn level(&self) -> u8 {
+        match &self.chooser {
+            Chooser::Latency(pace) => pace.level(),
+            Chooser::Cost(cost) => cost.thrift.level(),
+        }
     }
 
     pub(crate) fn choose(&mut self, plain_len: usize, more: bool) -> Choice {
@@ -200,13 +210,13 @@ impl Paced {
         self.last.map(Decision::of)
     }
 
-    pub(crate) fn packed(&mut self, level: u8, plain_len: usize, packed_len: usize, took: Took) {
+    pub(crate) fn packed(&mut self, frame: PackedFrame, took: Took) {
         match &mut self.chooser {
-            Chooser::Latency(pace) => pace.packed(level, plain_len, packed_len, took.wall),
+            Chooser::Latency(pace) => pace.packed(frame, took.wall),
             Chooser::Cost(cost) => {
                 let (mut cpu, _) = cost.budgets.cpu.hold();
                 let cpu_time = Duration::from_nanos(took.cpu_ns);
-                let added = cost.thrift.packed(level, [plain_len, packed_len], took.wall, cpu_time, &mut cpu);
+                let added = cost.thrift.packed(frame, took.wall, cpu_time, &mut cpu);
                 cost.budgets.exchange.add(added);
             }
         }
@@ -225,10 +235,10 @@ impl Paced {
         self.made = Some((plain + plain_len, all + len));
     }
 
-    /// What is ready is written now.
-    pub(crate) fn hand_over(&mut self, leg: &Leg) {
+    /// What is ready is written now, behind `unwritten_len` bytes that still wait.
+    pub(crate) fn hand_over(&mut self, leg: &Leg, unwritten_len: usize) {
         if let Some((plain_len, len)) = self.made.take() {
-            self.look(leg);
+            self.look(leg, unwritten_len);
             match &mut self.chooser {
                 Chooser::Latency(pace) => {
                     pace.sent(plain_len, len, self.link.now(), &mut self.link.replies(self.algorithm));
@@ -240,10 +250,10 @@ impl Paced {
 }
 
 impl Chooser {
-    /// Whether the next choice depends on the socket.
-    const fn is_in_a_queue(&self) -> bool {
+    /// Whether the next choice depends on the socket, and a look may tell something new.
+    fn wants_look(&self, now: impl FnOnce() -> Duration) -> bool {
         match self {
-            Self::Latency(pace) => pace.is_in_a_queue(),
+            Self::Latency(pace) => pace.wants_look(now()),
             Self::Cost(cost) => cost.had_more,
         }
     }

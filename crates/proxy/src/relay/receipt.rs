@@ -28,6 +28,8 @@ pub(super) struct Receipt {
     lens: Lens,
     /// When requests began to be held back, and what had been sent by then.
     held: Option<(Instant, u64)>,
+    /// The link waits for a sample from here.
+    samples: bool,
 }
 
 /// What a session has carried.
@@ -56,7 +58,7 @@ pub(super) struct Stands {
 impl Receipt {
     pub(super) const fn new(link: Arc<Link>, packing: Packing) -> Self {
         let lens = Lens { plain_len: 0, received_len: 0, sent_len: 0 };
-        Self { link, packing, is_open: false, lens, held: None }
+        Self { link, packing, is_open: false, lens, held: None, samples: false }
     }
 
     /// The session waits; says whether a sample of the reply is wanted.
@@ -83,7 +85,8 @@ impl Receipt {
             server.end(now);
         }
         self.is_open = is_open;
-        self.packing.0 == Algorithm::Uncompressed && server.wants_sample(now)
+        self.samples |= self.packing.0 == Algorithm::Uncompressed && server.wants_sample(now);
+        self.samples
     }
 
     /// What the server's socket doesn't take is held back by the link, or by the server.
@@ -103,7 +106,8 @@ impl Receipt {
     }
 
     /// A part of an uncompressed reply: how well would it pack?
-    pub(super) fn sampled(&self, plain: &[u8]) {
+    pub(super) fn sampled(&mut self, plain: &[u8]) {
+        self.samples = false;
         if let Ok(sample) = Sample::of(plain) {
             tracing::debug!(ratio = sample.ratio, packs_per_s = sample.packs_per_s, "a reply was sampled");
             self.link.server().sampled(self.link.now(), sample);
@@ -115,6 +119,9 @@ impl Drop for Receipt {
     fn drop(&mut self) {
         if self.is_open {
             self.link.server().end(self.link.now());
+        }
+        if self.samples {
+            self.link.server().not_sampled();
         }
     }
 }

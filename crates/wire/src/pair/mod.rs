@@ -29,7 +29,7 @@ pub use frame::{BODY_LEN_MAX, FRAME_PLAIN_LEN_MAX, HEADER_LEN, Header, Kind};
 pub use hello::{Agreement, CodecSet, Hello, PROOF_LEN, VERSION};
 pub use preamble::{MAGIC, Mode, PREAMBLE_LEN, Preamble, REFUSAL_LEN_MAX};
 pub use reader::{Event, Reader};
-pub use writer::Writer;
+pub use writer::{Packed, Writer};
 
 #[cfg(test)]
 mod tests;

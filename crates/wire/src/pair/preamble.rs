@@ -93,6 +93,10 @@ fn looks_like(bytes: &[u8]) -> &'static str {
         [_, _, _, 0, 10, ..] => {
             "a MySQL server's greeting; a server that is no pair listener is written host:port"
         }
+        // ER_CON_COUNT_ERROR, which a pair listener tells whoever comes, too.
+        [_, _, _, 0, 0xff, 0x10, 0x04, ..] => {
+            "error 1040, too many connections: if it is a pair listener, raise its --connections-max"
+        }
         [_, _, _, 0, 0xff, ..] => {
             "a MySQL server's error; a server that is no pair listener is written host:port"
         }

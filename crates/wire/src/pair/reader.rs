@@ -4,7 +4,7 @@
 //! what it holds never exceeds [`FRAME_PLAIN_LEN_MAX`]; nothing is read before the frame is complete.
 //! Not here: the socket (crate `proxy`).
 
-use codec::{Algorithm, HistoryCompressor, HistoryDecompressor, HistoryLen};
+use codec::{Algorithm, HistoryCompressor, HistoryDecompressor, HistoryLen, ZstdLevel};
 
 use super::frame::{FRAME_PLAIN_LEN_MAX, HEADER_LEN, Header, Kind, checksum};
 use super::hello::{CodecSet, Hello};
@@ -35,12 +35,19 @@ pub struct Reader {
     codecs: CodecSet,
     history: Option<(Algorithm, HistoryDecompressor)>,
     ended: bool,
+    /// Frames of bytes so far: packed, stored.
+    frames: [u64; 2],
 }
 
 impl Reader {
     /// Frames of these codecs may come from now on.
     pub const fn agree(&mut self, codecs: CodecSet) {
         self.codecs = codecs;
+    }
+
+    /// Frames of bytes of MySQL's protocol so far: packed, stored.
+    pub const fn frames(&self) -> [u64; 2] {
+        self.frames
     }
 
     /// Whether it holds a history.
@@ -50,8 +57,16 @@ impl Reader {
 
     /// Memory of its history, bytes; of a long one less than it takes, since the frame that begins one doesn't tell.
     pub fn history_len(&self) -> usize {
-        let memory_len = |algorithm| HistoryCompressor::memory_len(algorithm, HistoryLen::Short);
+        let memory_len =
+            |algorithm| HistoryCompressor::memory_len(algorithm, ZstdLevel::MIN, HistoryLen::Short);
         self.history.as_ref().map_or(0, |(algorithm, _)| memory_len(*algorithm))
+    }
+
+    /// Length of the packed bytes in the frame at the start of `received`, if it is complete and a packed one.
+    pub fn packed_len(received: &[u8]) -> Option<usize> {
+        let header = Header::parse(received).ok().flatten()?;
+        let is_packed = matches!(header.kind, Kind::Zstd | Kind::Deflate);
+        (is_packed && received.len() >= HEADER_LEN + header.body_len).then_some(header.body_len)
     }
 
     /// Takes the frame at the start of `received`: its length, and what it says. Bytes of MySQL's protocol are appended to
@@ -125,7 +140,11 @@ impl Reader {
         }
         match plain.len() - start {
             0 => Err(Fault::Malformed("a frame without bytes")),
-            len => Ok(Event::Bytes(len)),
+            len => {
+                let [packed, stored] = &mut self.frames;
+                *(if algorithm.is_some() { packed } else { stored }) += 1;
+                Ok(Event::Bytes(len))
+            }
         }
     }
 

@@ -169,8 +169,33 @@ fn a_full_frame_begins_a_long_history_at_once() {
     writer.pack(b"a small reply", &mut Vec::new(), |_| true).unwrap();
     let short_len = writer.history_len();
     let begins_anew = writer.pack(&[b'a'; FRAME_PLAIN_LEN_MAX], &mut Vec::new(), |_| true);
-    assert_eq!(begins_anew, Ok(Some(true)));
+    assert_eq!(begins_anew, Ok(Some(Packed { begins_anew: true, level: ZstdLevel::MIN })));
     assert!(writer.history_len() > short_len);
+}
+
+#[test]
+fn another_level_begins_another_history_if_there_is_memory_for_it() {
+    let (mut writer, mut reader) = ends(Algorithm::Zstd);
+    writer.start_packing();
+    let rows = b"order 17, customer 7919, open; ".repeat(FRAME_PLAIN_LEN_MAX / 31);
+    let mut pack = |writer: &mut Writer, has_memory| {
+        let (mut bytes, mut plain) = (Vec::new(), Vec::new());
+        let packed = writer.pack(&rows, &mut bytes, |_| has_memory).unwrap();
+        reader.read(&bytes, &mut plain).unwrap().unwrap();
+        assert!(plain == rows);
+        packed.unwrap()
+    };
+    let [easy, hard] = [1, 7].map(|level| ZstdLevel::new(level).unwrap());
+    while pack(&mut writer, true).begins_anew {}
+    let easy_len = writer.history_len();
+    writer.set_level(hard);
+    assert_eq!(pack(&mut writer, false), Packed { begins_anew: false, level: easy }, "no memory");
+    assert_eq!(pack(&mut writer, true), Packed { begins_anew: true, level: hard });
+    assert!(writer.history_len() > easy_len);
+    assert_eq!(pack(&mut writer, false), Packed { begins_anew: false, level: hard });
+    // What takes less needs no more memory.
+    writer.set_level(easy);
+    assert_eq!(pack(&mut writer, false), Packed { begins_anew: true, level: easy });
 }
 
 #[test]

@@ -23,6 +23,15 @@ pub struct Writer {
     choice: Choice,
 }
 
+/// A frame that was packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packed {
+    /// Its history is a new one.
+    pub begins_anew: bool,
+    /// That of its history, which is not the one that was set where there is no memory for another.
+    pub level: ZstdLevel,
+}
+
 struct History {
     compressor: HistoryCompressor,
     len: HistoryLen,
@@ -72,14 +81,14 @@ impl Writer {
 
     /// Memory of its history, bytes.
     pub fn history_len(&self) -> usize {
-        self.history
-            .as_ref()
-            .map_or(0, |history| HistoryCompressor::memory_len(self.algorithm(), history.len))
+        let memory_len =
+            |history: &History| HistoryCompressor::memory_len(self.algorithm(), history.level, history.len);
+        self.history.as_ref().map_or(0, memory_len)
     }
 
     /// Appends a frame of the first bytes of `plain`, at most [`FRAME_PLAIN_LEN_MAX`]; says how many, and whether they were
-    /// packed. `may_take` is asked before a history is made that takes so many bytes of memory; without it the frame is
-    /// stored, or goes on in the history that there is.
+    /// packed. `may_take` is asked before a history is made that takes more memory than the one that there is, with all that it
+    /// takes, in bytes; without it the frame is stored, or goes on in the history that there is.
     pub fn write(
         &mut self,
         plain: &[u8],
@@ -101,25 +110,25 @@ impl Writer {
         self.choice.packs(plain_len)
     }
 
-    /// Appends a frame of `plain`, at most [`FRAME_PLAIN_LEN_MAX`] bytes, packed; says whether its history is a new one. `None`,
-    /// and nothing is appended, where nothing may be packed, or `may_take`, which is asked before a history is made that
-    /// takes so many bytes of memory, says that there is none.
+    /// Appends a frame of `plain`, at most [`FRAME_PLAIN_LEN_MAX`] bytes, packed. `None`, and nothing is appended, where nothing
+    /// may be packed, or where there is no history and `may_take`, which is asked as by [`write`](Self::write), says that there is
+    /// no memory.
     pub fn pack(
         &mut self,
         plain: &[u8],
         out: &mut Vec<u8>,
         may_take: impl FnOnce(usize) -> bool,
-    ) -> Result<Option<bool>, Fault> {
+    ) -> Result<Option<Packed>, Fault> {
         let Some(algorithm) = self.packs_with.filter(|_| self.may_pack) else { return Ok(None) };
         let begins_anew = self.ready_history(algorithm, plain.len(), may_take)?;
         let Some(history) = &mut self.history else { return Ok(None) };
-        let start = Self::begin(out);
+        let (start, level) = (Self::begin(out), history.level);
         history.compressor.compress(plain, out)?;
         history.plain_len = history.plain_len.saturating_add(plain.len());
         let kind = if algorithm == Algorithm::Zstd { Kind::Zstd } else { Kind::Deflate };
         seal(out, start, kind, begins_anew, plain)?;
         self.choice.packed(plain.len(), out.len() - start - HEADER_LEN);
-        Ok(Some(begins_anew))
+        Ok(Some(Packed { begins_anew, level }))
     }
 
     /// Makes a stored frame of what stands in `out` behind the room for its header, which begins at `start`: at most
@@ -197,7 +206,8 @@ impl Writer {
             Some(history) if history.level != self.level => history.len,
             Some(_) => return Ok(false),
         };
-        if !may_take(HistoryCompressor::memory_len(algorithm, len)) {
+        let memory_len = HistoryCompressor::memory_len(algorithm, self.level, len);
+        if memory_len > self.history_len() && !may_take(memory_len) {
             return Ok(false);
         }
         // The old one first: they would be two for a moment.

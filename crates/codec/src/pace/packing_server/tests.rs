@@ -207,3 +207,14 @@ fn requests_that_are_held_back_count_where_replies_tell_nothing() {
     assert_eq!(server.choose(s(1.0), &POSSIBLE).reason, LegReason::NothingKnown);
     assert_eq!(server.choose(s(1.0), &[]).reason, LegReason::AsAsked);
 }
+
+#[test]
+fn one_session_at_a_time_takes_a_sample_and_who_leaves_or_falls_silent_is_not_waited_for() {
+    let mut server = PackingServer::default();
+    assert!(server.wants_sample(s(0.0)) && !server.wants_sample(s(1.0)));
+    server.not_sampled();
+    assert!(server.wants_sample(s(2.0)) && !server.wants_sample(s(11.0)));
+    assert!(server.wants_sample(s(12.0)));
+    server.sampled(s(13.0), Sample { ratio: 2.0, packs_per_s: 1e8 });
+    assert!(!server.wants_sample(s(30.0)) && server.wants_sample(s(613.0)));
+}

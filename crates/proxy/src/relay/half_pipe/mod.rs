@@ -160,7 +160,7 @@ impl HalfPipe {
                 continue;
             }
             if let Some(paced) = self.packer.as_mut().and_then(|packer| packer.paced.as_mut()) {
-                paced.look(destination);
+                paced.look(destination, 0);
             }
             if self.inner.worked_len > WORK_LEN_MAX || read_len > READ_LEN_MAX {
                 self.inner.worked_len = 0;
@@ -183,9 +183,10 @@ impl HalfPipe {
                 Poll::Pending => return Poll::Pending,
             }
             if self.source_ended {
-                if self.flush(conversation, worker)? || self.deliver_rest_at_end() || !destination.submit() {
+                if self.flush(conversation, worker)? || self.deliver_rest_at_end() {
                     continue;
                 }
+                destination.submit();
                 ready!(self.poll_deliver(cx, destination, worker))?;
                 return Poll::Ready(match self.source_lost.take() {
                     None => Ok(Rest::Ended),
@@ -231,7 +232,7 @@ impl HalfPipe {
                 if packer.is_cut {
                     paced.look_anyway(destination, packer.output.len());
                 }
-                paced.hand_over(destination);
+                paced.hand_over(destination, 0);
             }
             packer.is_cut = true;
             while !packer.output.is_empty() {

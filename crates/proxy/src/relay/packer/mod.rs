@@ -16,7 +16,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-use codec::pace::Reason;
+use codec::pace::{PackedFrame, Reason};
 use codec::{Algorithm, Contexts};
 use wire::conversation::{Conversation, Plan};
 use wire::limits::{COMPRESS_LEN_MIN, FRAME_LEN_MAX, SHARED_FRAME_LEN_MAX, SHARED_FRAME_LEN_UNKNOWN};
@@ -282,7 +282,7 @@ impl Packer {
             if let Some(paced) = &mut self.paced
                 && algorithm.is_framed()
             {
-                paced.packed(level, len, packed_len, took);
+                paced.packed(PackedFrame::alone(level, len, packed_len), took);
             }
         } else {
             let ids = self.frame_ids;
@@ -318,7 +318,8 @@ impl Packer {
         self.job = None;
         let encoded = done.map_err(|_| Cause::CodecThreadFailed)?.map_err(Cause::Protocol)?;
         if let Some(paced) = &mut self.paced {
-            paced.packed(encoded.level, encoded.plain_len, encoded.bytes.len(), encoded.took);
+            let frame = PackedFrame::alone(encoded.level, encoded.plain_len, encoded.bytes.len());
+            paced.packed(frame, encoded.took);
             paced.waited(waited.saturating_sub(encoded.took.wall));
             paced.made(encoded.plain_len, encoded.bytes.len());
         }

@@ -6,12 +6,14 @@ use std::net::TcpListener;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use lab::generate::blob;
 use lab::real::{Kind, required};
 use lab::wait::wait_until;
-use wire::command::COM_QUERY;
+use proxy::{Config, Policy, Proxy};
+use wire::command::{COM_QUERY, COM_STMT_SEND_LONG_DATA};
 use wire::response::err;
 
-use super::Halves;
+use super::{Halves, pair_dialer};
 use crate::live::client::{Client, Terms, remember_password};
 use crate::live::proxy_protocol::{CLIENT_ATTRIBUTES, attributes_of};
 
@@ -103,6 +105,32 @@ fn a_cut_wire_ends_both_sessions_and_new_ones_are_served() {
     // The warm ones were cut as well, which no client notices.
     assert_eq!(connect(&halves).value("select 'again'"), "again");
     wait_until("one session is left", || halves.listener.counters().sessions_open() <= 1);
+}
+
+#[test]
+fn a_client_that_goes_while_the_wire_stands_still_takes_no_worker_along() {
+    let Some(server) = required(Kind::MySql) else { return };
+    remember_password(server);
+    let halves = Halves::of(server);
+    let cold = pair_dialer(halves.tap.address(), |config| {
+        config.pair.warm_connections = 0;
+        config.policy = Policy::Latency;
+    });
+    let dialer = Proxy::start(Config { workers: 1, ..cold.into() }).unwrap();
+    let connect = || Client::connect(dialer.address(), &Terms::default()).unwrap();
+    // A command without a reply, in a frame that no codec makes smaller and that goes with others' small sends.
+    let command = [&[COM_STMT_SEND_LONG_DATA, 0, 0, 0, 0, 0, 0][..], &blob(1, 1, 3_000)].concat();
+    // One of these is when the socket has just become full, and a frame that is being filled is not.
+    for count in (30..200).step_by(8) {
+        let mut client = connect();
+        halves.tap.hold_dialers();
+        for _ in 0..count {
+            client.send(&command);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        drop(client);
+        assert_eq!(connect().value("select 'served'"), "served", "behind {count} commands");
+    }
 }
 
 #[test]

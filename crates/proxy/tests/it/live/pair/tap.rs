@@ -1,4 +1,4 @@
-//! The wire between two halves: counts connections and bytes of each direction, and can be cut.
+//! The wire between two halves: counts connections and bytes of each direction, and can be cut, or stand still.
 //!
 //! Not here: what the bytes mean.
 
@@ -19,8 +19,12 @@ pub(super) struct Tap {
 #[derive(Default)]
 struct State {
     connections: AtomicU64,
+    /// Connections whose dialer has said its last word.
+    ended: AtomicU64,
     to_listener_len: AtomicU64,
     to_dialer_len: AtomicU64,
+    /// What the dialers of so many first connections send stays where it is.
+    held: AtomicU64,
     /// The bit of the next bytes to the dialer that is flipped.
     flips: AtomicBool,
     sockets: Mutex<Vec<TcpStream>>,
@@ -38,7 +42,7 @@ impl Tap {
                 let (Ok(dialer), Ok(listener)) = (dialer, TcpStream::connect((host.as_str(), port))) else {
                     continue;
                 };
-                shared.connections.fetch_add(1, Ordering::SeqCst);
+                let number = shared.connections.fetch_add(1, Ordering::SeqCst);
                 for stream in [&dialer, &listener] {
                     stream.set_nodelay(true).unwrap();
                     shared.sockets.lock().unwrap().push(stream.try_clone().unwrap());
@@ -49,7 +53,7 @@ impl Tap {
                 ];
                 for (from, to, to_listener) in ways {
                     let state = Arc::clone(&shared);
-                    thread::spawn(move || state.copy(from, to, to_listener));
+                    thread::spawn(move || state.copy(from, to, to_listener.then_some(number)));
                 }
             }
         });
@@ -64,9 +68,19 @@ impl Tap {
         self.state.connections.load(Ordering::SeqCst)
     }
 
+    /// Those that no dialer ended.
+    pub(super) fn open_connections(&self) -> u64 {
+        self.connections() - self.state.ended.load(Ordering::SeqCst)
+    }
+
     /// To the listener, to the dialer.
     pub(super) fn lens(&self) -> [u64; 2] {
         [&self.state.to_listener_len, &self.state.to_dialer_len].map(|len| len.load(Ordering::SeqCst))
+    }
+
+    /// From now on nothing is taken from the dialers of the connections that there are.
+    pub(super) fn hold_dialers(&self) {
+        self.state.held.store(self.connections(), Ordering::SeqCst);
     }
 
     /// Cuts every connection.
@@ -84,9 +98,17 @@ impl Tap {
 }
 
 impl State {
-    fn copy(&self, mut from: TcpStream, mut to: TcpStream, to_listener: bool) {
+    /// `of`: which connection's dialer sends, where one does.
+    fn copy(&self, mut from: TcpStream, mut to: TcpStream, of: Option<u64>) {
+        let to_listener = of.is_some();
         let mut buffer = vec![0; 64 << 10];
         while let Ok(len @ 1..) = from.read(&mut buffer) {
+            if of.is_some_and(|number| number < self.held.load(Ordering::SeqCst)) {
+                // Until the test's process ends.
+                loop {
+                    thread::park();
+                }
+            }
             if !to_listener && self.flips.swap(false, Ordering::SeqCst) {
                 buffer[len / 2] ^= 0x10;
             }
@@ -99,5 +121,6 @@ impl State {
         }
         // It may be closed already.
         drop(to.shutdown(Shutdown::Write));
+        self.ended.fetch_add(u64::from(to_listener), Ordering::SeqCst);
     }
 }

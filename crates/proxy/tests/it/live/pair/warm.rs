@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use lab::real::{Kind, required};
 use lab::wait::wait_until;
+use proxy::{Config, Proxy};
 
-use super::Halves;
+use super::{Halves, pair_dialer, pair_listener};
 use crate::live::client::{Client, Terms, remember_password};
 
 #[test]
@@ -15,11 +16,7 @@ fn a_session_takes_a_warm_stream_and_another_is_made_ready() {
     let Some(server) = required(Kind::MySql) else { return };
     remember_password(server);
     let halves = Halves::of(server);
-    let config = proxy::Config {
-        workers: 1,
-        ..super::pair_dialer(halves.tap.address(), |config| config.pair.warm_connections = 1).into()
-    };
-    let dialer = proxy::Proxy::start(config).unwrap();
+    let dialer = one_warm(&halves);
     let connect = || Client::connect(dialer.address(), &Terms::default()).unwrap();
     let first = connect();
     // Its own, and one for the next.
@@ -30,6 +27,43 @@ fn a_session_takes_a_warm_stream_and_another_is_made_ready() {
     wait_until("a third connection", || halves.tap.connections() == 3);
     assert_eq!(halves.listener.counters().sessions(), 2, "a warm stream is no session");
     drop((first, second));
+}
+
+/// One worker and one warm connection at the dialing half.
+fn one_warm(halves: &Halves) -> Proxy {
+    let dialer = pair_dialer(halves.tap.address(), |config| config.pair.warm_connections = 1);
+    Proxy::start(Config { workers: 1, ..dialer.into() }).unwrap()
+}
+
+#[test]
+fn a_reload_of_the_listening_half_sends_new_sessions_to_its_new_server() {
+    let (Some(mysql), Some(mariadb)) = (required(Kind::MySql), required(Kind::MariaDb)) else { return };
+    remember_password(mysql);
+    let mut halves = Halves::of(mysql);
+    let dialer = one_warm(&halves);
+    let connect = || Client::connect(dialer.address(), &Terms::default()).unwrap();
+    let mut before = connect();
+    wait_until("one is warm", || halves.tap.connections() == 2 && halves.tap.lens()[1] > 0);
+    halves.listener.reload(pair_listener(mariadb.address().into(), |_| {}).into()).unwrap();
+    // At once, and when the warm connection has ended.
+    let mut versions = [connect(), connect()].map(|mut client| client.value("select version()"));
+    assert!(versions.iter().all(|version| version.contains("MariaDB")), "{versions:?}");
+    versions[0] = before.value("select version()");
+    assert!(!versions[0].contains("MariaDB"), "a session keeps its server: {versions:?}");
+}
+
+#[test]
+fn a_reload_of_the_dialing_half_ends_its_warm_connections() {
+    let Some(server) = required(Kind::MySql) else { return };
+    remember_password(server);
+    let halves = Halves::of(server);
+    let mut dialer = one_warm(&halves);
+    let mut session = Client::connect(dialer.address(), &Terms::default()).unwrap();
+    wait_until("one is warm", || halves.tap.connections() == 2);
+    let without = pair_dialer(halves.tap.address(), |config| config.pair.warm_connections = 0);
+    dialer.reload(Config { workers: 1, ..without.into() }).unwrap();
+    wait_until("the session's is left", || halves.tap.open_connections() == 1);
+    assert_eq!(session.value("select 1"), "1");
 }
 
 #[test]

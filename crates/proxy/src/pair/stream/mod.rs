@@ -6,9 +6,12 @@
 //! ```
 //! A frame ends when it is full, or when the relay flushes: at a reply's end, or when its source would block.
 //!
-//! Invariants: no frame is made while another waits for the socket; an idle stream holds neither histories nor buffers,
-//! and has told the other end so.
-//! Not here: how it came to be (`dial`, `accept`), when the relay writes and flushes (`relay::half_pipe`).
+//! Invariants: no frame is made while another waits for the socket, but small ones for a moment if the next one's bytes are
+//! here; an idle stream holds neither histories nor buffers, and has told the other end so.
+//! Not here: how a frame is made (`frame`), how it came to be (`dial`, `accept`), when the relay writes and flushes
+//! (`relay::half_pipe`).
+
+mod frame;
 
 use std::future::poll_fn;
 use std::io;
@@ -19,16 +22,25 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 use wire::Fault;
-use wire::pair::{Agreement, Event, FRAME_PLAIN_LEN_MAX, HEADER_LEN, Reader, Writer};
+use wire::pair::{Agreement, Event, Reader, Writer};
 
 use super::as_io;
 use crate::Cause;
 use crate::budget::Reservation;
-use crate::codec_time::{Begun, CodecTime};
+use crate::codec_time::CodecTime;
 use crate::leg::Leg;
 use crate::meter::Decision;
 use crate::relay::Paced;
-use crate::worker::{Shared, step_aside};
+use crate::worker::Shared;
+
+/// Frames of a session in one direction of its stream, and what they cost.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FrameCounts {
+    pub(crate) packed: u64,
+    pub(crate) stored: u64,
+    /// CPU time of packing or unpacking, nanoseconds.
+    pub(crate) codec_ns: u64,
+}
 
 /// One session's stream, at either end.
 pub(crate) struct PairStream {
@@ -41,6 +53,8 @@ pub(crate) struct PairStream {
     /// The frame that is being filled, behind room for its header; or nothing.
     collected: Vec<u8>,
     out: Vec<u8>,
+    /// When the first of what waits in `out` was made.
+    out_since: Instant,
     /// Bytes of `out` that the socket has.
     out_start: usize,
     /// The other end has said its last word.
@@ -61,7 +75,13 @@ pub(crate) struct PairStream {
     idle: Option<Pin<Box<Sleep>>>,
     /// Chooses which frames are packed, where the policy does.
     paced: Option<Box<Paced>>,
-    time: CodecTime,
+    /// Of packing, and of unpacking.
+    times: [CodecTime; 2],
+    sent: FrameCounts,
+    /// Time alone: the reader counts frames.
+    unpack_ns: u64,
+    /// Frames that had come before the session did.
+    frames_before: [u64; 2],
     /// The socket has not taken all of `out` yet.
     is_cut: bool,
 }
@@ -77,6 +97,7 @@ impl PairStream {
             received_start: 0,
             collected: Vec::new(),
             out: Vec::new(),
+            out_since: Instant::now(),
             out_start: 0,
             has_ended: false,
             end_sent: false,
@@ -89,7 +110,10 @@ impl PairStream {
             last_packed: Instant::now(),
             idle: None,
             paced: None,
-            time: CodecTime::default(),
+            times: Default::default(),
+            sent: FrameCounts::default(),
+            unpack_ns: 0,
+            frames_before: [0; 2],
             is_cut: false,
         }
     }
@@ -118,6 +142,7 @@ impl PairStream {
     /// for all.
     pub(crate) fn start_packing(&mut self, shared: &Arc<Shared>, paced: Option<Box<Paced>>) {
         self.writer.start_packing();
+        (self.sent, self.unpack_ns, self.frames_before) = (FrameCounts::default(), 0, self.reader.frames());
         self.shared = Some(Arc::clone(shared));
         self.paced = paced;
     }
@@ -125,6 +150,21 @@ impl PairStream {
     /// Why the last frame went as it did, where that is chosen.
     pub(crate) fn decision(&self) -> Option<Decision> {
         self.paced.as_ref()?.decision()
+    }
+
+    /// Frames since the login that were sent.
+    pub(crate) const fn sent(&self) -> FrameCounts {
+        self.sent
+    }
+
+    /// Those that came.
+    pub(crate) const fn received(&self) -> FrameCounts {
+        let ([packed, stored], [packed_before, stored_before]) = (self.reader.frames(), self.frames_before);
+        FrameCounts {
+            packed: packed - packed_before,
+            stored: stored - stored_before,
+            codec_ns: self.unpack_ns,
+        }
     }
 
     /// At which level it packs.
@@ -203,7 +243,11 @@ impl PairStream {
     fn poll_event(&mut self, cx: &mut Context<'_>, plain: &mut Vec<u8>) -> Poll<io::Result<Event>> {
         loop {
             let waiting = self.received.get(self.received_start..).unwrap_or_default();
+            let begun = Reader::packed_len(waiting).map(|len| self.below.begin_work(len));
             if let Some((len, event)) = self.reader.read(waiting, plain).map_err(as_io)? {
+                if let (Some(begun), Event::Bytes(plain_len)) = (begun, &event) {
+                    self.unpack_ns += self.times[1].end(begun, *plain_len).cpu_ns;
+                }
                 self.received_start += len;
                 if self.received_start == self.received.len() {
                     self.received.clear();
@@ -243,98 +287,6 @@ impl PairStream {
         let len = bytes.len().min(self.frame_len() - self.collected_len());
         self.collected.extend_from_slice(bytes.get(..len).unwrap_or_default());
         Poll::Ready(Ok(len))
-    }
-
-    /// Bytes at which a frame is full.
-    fn frame_len(&self) -> usize {
-        let wanted = self.paced.as_ref().map_or(usize::MAX, |paced| paced.frame_len());
-        wanted.min(FRAME_PLAIN_LEN_MAX)
-    }
-
-    /// Bytes of the frame that is being filled.
-    fn collected_len(&self) -> usize {
-        self.collected.len().saturating_sub(HEADER_LEN)
-    }
-
-    /// Makes a frame of what was collected, once the one before is on its way; `more` follow it at once, or somebody waits
-    /// for it.
-    fn poll_frame(&mut self, cx: &mut Context<'_>, more: bool) -> Poll<io::Result<()>> {
-        ready!(self.poll_drain(cx))?;
-        if self.pauses(cx) {
-            return Poll::Pending;
-        }
-        self.last_write = Instant::now();
-        let plain_len = self.collected_len();
-        let level = match &mut self.paced {
-            None => self.writer.is_worth_packing(plain_len).then_some(0),
-            Some(paced) => {
-                paced.look(&self.below);
-                paced.choose(plain_len, more).level
-            }
-        };
-        let is_packed = match level {
-            Some(level) => self.pack(level)?,
-            None => false,
-        };
-        if is_packed {
-            self.worked_len += plain_len;
-            self.last_packed = self.last_write;
-            self.collected.clear();
-        } else {
-            self.store()?;
-        }
-        if let Some(paced) = &mut self.paced {
-            paced.made(plain_len, self.out.len());
-            paced.hand_over(&self.below);
-        }
-        Poll::Ready(Ok(()))
-    }
-
-    /// Packs what was collected, if there is memory for that.
-    fn pack(&mut self, level: u8) -> io::Result<bool> {
-        if let (codec::Algorithm::Zstd, Some(level)) = (self.algorithm(), codec::ZstdLevel::new(level)) {
-            // 0 where nobody chooses.
-            self.writer.set_level(level);
-        }
-        let Self { writer, collected, out, shared, reserved, paced, time, .. } = self;
-        let plain = collected.get(HEADER_LEN..).unwrap_or_default();
-        let may_take = |memory_len| {
-            // Never waited for: without memory the frame goes stored.
-            let Some(more) = shared.as_ref().and_then(|shared| shared.budget.try_reserve(memory_len)) else {
-                return false;
-            };
-            *reserved = Some(more);
-            true
-        };
-        let Some(paced) = paced else {
-            return Ok(writer.pack(plain, out, may_take).map_err(as_io)?.is_some());
-        };
-        let begun = Begun::now(plain.len());
-        let packed = writer.pack(plain, out, may_take).map_err(as_io)?;
-        let took = time.end(begun, plain.len());
-        match packed {
-            None => paced.left(),
-            // What a history begins with says nothing of what it does: it has nothing to refer to, and its memory is new.
-            Some(true) => paced.left(),
-            Some(false) => paced.packed(level, plain.len(), out.len(), took),
-        }
-        Ok(packed.is_some())
-    }
-
-    /// Makes what was collected a stored frame.
-    fn store(&mut self) -> io::Result<()> {
-        // A history that nothing was packed with for long is of no use.
-        if self.last_write.duration_since(self.last_packed) >= self.history_timeout {
-            self.drop_history()?;
-        }
-        Writer::store(&mut self.collected, 0).map_err(as_io)?;
-        if self.out.is_empty() {
-            std::mem::swap(&mut self.collected, &mut self.out);
-        } else {
-            self.out.extend_from_slice(&self.collected);
-            self.collected.clear();
-        }
-        Ok(())
     }
 
     /// Gives the history back that we write.
@@ -382,16 +334,6 @@ impl PairStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Whether others on this worker have their turn first.
-    fn pauses(&mut self, cx: &mut Context<'_>) -> bool {
-        let pauses = self.worked_len > WORK_LEN_MAX;
-        if pauses {
-            self.worked_len = 0;
-            step_aside(cx);
-        }
-        pauses
-    }
-
     /// Gives histories and buffers back once nothing was written for a while.
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         let capacities = [&self.collected, &self.out, &self.received].map(|it| it.capacity());
@@ -425,5 +367,3 @@ impl PairStream {
 
 /// Two frames of small results, or half of a large one.
 const READ_ROOM_LEN: usize = 32 << 10;
-/// Some frames: a worker is away for a fraction of a millisecond.
-const WORK_LEN_MAX: usize = 120 << 10;
