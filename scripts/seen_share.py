@@ -1,8 +1,9 @@
 """How much of a proxy's CPU time goes into being seen: reads `perf script --show-mmap-events --fields comm,ip,dso,event`.
 
 Prints the number of samples, then percents of them: in the functions below on a worker's thread, on threads that aren't
-workers, and both. A sample is in a function if any of its frames is, those that the compiler inlined included; a line that
-polls what runs inside (`.poll...(cx)`) is not of the function itself. Ends with 1 if a function isn't there any more.
+workers, and both. Refuses fewer samples than the second argument says. A sample is in a function if any of its frames is,
+those that the compiler inlined included; a line that polls what runs inside (`.poll...(cx)`) is not of the function itself.
+Ends with 1 if a function isn't there any more.
 """
 
 import collections
@@ -44,7 +45,7 @@ def segments_of(program: str) -> list[list[int]]:
     return [[int(words[column], 16) for column in (1, 2, 4)] for words in loads]
 
 
-def main(program: str) -> None:
+def main(program: str, least: int) -> None:
     seen = {(file, line) for file, names in SEEN.items() for name in names for line in lines_of(file, name)}
     segments, maps = segments_of(program), []
     samples: collections.Counter[int] = collections.Counter()
@@ -63,8 +64,8 @@ def main(program: str) -> None:
             beside += 1
         elif sample[3] == program:
             samples[int(sample[2], 16)] += 1
-    if total < 1000 or not samples:
-        sys.exit(f"seen_share: only {total} samples")
+    if total < least or not samples:
+        sys.exit(f"seen_share: only {total} samples, {least} are needed")
 
     def static(ip: int) -> int:
         for start, length, offset in maps:
@@ -89,4 +90,4 @@ def main(program: str) -> None:
     print(total, *(f"{100 * part / total:.3f}" for part in (counting, beside, counting + beside)))
 
 
-main(sys.argv[1])
+main(sys.argv[1], int(sys.argv[2]))
