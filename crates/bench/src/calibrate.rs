@@ -47,6 +47,22 @@ pub fn user_space(link: Link) -> anyhow::Result<Calibration> {
     Ok(Calibration::of(laid_beside(&link, &measured)))
 }
 
+/// What loopback does where nothing of ours is in the way, under this name.
+///
+/// # Errors
+/// No loopback port; the connection broke.
+pub fn bare(name: &str) -> anyhow::Result<Calibration> {
+    let of = || "cannot calibrate the loopback";
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).with_context(of)?;
+    let measured = measure(&listener, Duration::ZERO, TcpStream::connect).with_context(of)?;
+    let check = LinkCheck {
+        link: name.to_owned(),
+        kind: BARE.to_owned(),
+        ..laid_beside(&Link::UNLIMITED, &measured)
+    };
+    Ok(Calibration::of(check))
+}
+
 /// Calibrates a kernel link that runs and is idle.
 ///
 /// # Errors
@@ -204,6 +220,8 @@ fn f64_of(number: u64) -> f64 {
     number as f64
 }
 
+/// In the place of a kind of link.
+const BARE: &str = "none, loopback";
 /// Enough round trips for a median that does not move.
 const PINGS_MAX: usize = 100;
 /// A link of 60 s would take minutes otherwise.

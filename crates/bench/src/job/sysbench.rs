@@ -78,14 +78,14 @@ impl Sysbench {
         let (start, cpu_before) = (Instant::now(), client.cpu());
         // Its report follows its last transaction; after that it closes its connections.
         client.wait_for_line("SQL statistics", parts.stop)?;
-        let run_time = start.elapsed();
+        let (run_time, client_cpu) = (start.elapsed(), client.cpu().saturating_sub(cpu_before));
         meter.stop();
         let ended = client.wait(parts.stop)?;
         let report = Report::parse(&ended.lines)?;
         Ok(Outcome {
             count: report.transactions,
             run_time,
-            client_cpu: ended.cpu.saturating_sub(cpu_before),
+            client_cpu,
             metrics: report.metrics(),
             packed_bytes: 0,
         })

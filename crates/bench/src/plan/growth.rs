@@ -50,6 +50,10 @@ impl Plan for Growth {
         &["unlimited"]
     }
 
+    fn counts_bytes(&self) -> bool {
+        false
+    }
+
     fn repetitions(&self, scale: Scale) -> u32 {
         match scale {
             Scale::Smoke => 1,

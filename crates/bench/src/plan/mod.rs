@@ -64,6 +64,12 @@ pub trait Plan: Sync + std::fmt::Debug {
     /// Its links, unless others are asked for.
     fn links(&self) -> &'static [&'static str];
 
+    /// Whether it wants to know how many bytes cross a link. Where it doesn't, clients connect to server and relay themselves
+    /// if the link has no limit: in user space the link would be one more relay, about as dear as those that are measured.
+    fn counts_bytes(&self) -> bool {
+        true
+    }
+
     /// Repetitions of each cell.
     fn repetitions(&self, scale: Scale) -> u32 {
         match scale {

@@ -52,6 +52,10 @@ impl Plan for Peers {
         &["unlimited"]
     }
 
+    fn counts_bytes(&self) -> bool {
+        false
+    }
+
     fn repetitions(&self, scale: Scale) -> u32 {
         match scale {
             Scale::Smoke => 1,

@@ -109,10 +109,18 @@ fn programs(steps: &[Step]) -> BTreeMap<String, String> {
 /// What a reader of the report must know.
 fn notes(options: &RunOptions, networks: &BTreeMap<String, Network>, database: &Database) -> Vec<String> {
     let mut notes = Vec::new();
-    if networks.values().any(|network| !network.has_hosts()) {
+    if networks.values().any(|network| matches!(network, Network::User(_))) {
         notes.push(
             "Links in user space end TCP on both sides and lose no packet: windows, retransmissions and what the \
-             kernel knows of the network are loopback's."
+             kernel knows of the network are loopback's. They are relays themselves, of two threads a connection: what \
+             that adds to a round trip where there is no limit is told under the links, beside none."
+                .to_owned(),
+        );
+    }
+    if networks.values().any(|network| matches!(network, Network::Bare)) {
+        notes.push(
+            "Nothing of the harness stands between client, relay and server: they speak over this machine's loopback, \
+             and bytes are not counted."
                 .to_owned(),
         );
     }

@@ -3,8 +3,8 @@
 //! ```text
 //!  stage ─▶ [another connection, uncounted] ─▶ job: login, preparation │ meter.start … meter.stop │ its report ─▶ metrics
 //! ```
-//! Invariants: what went before is over when the job logs in; bytes and CPU time are those between start and stop; the link's count is waited for, because it counts
-//! right behind its writes.
+//! Invariants: what went before is over when the job logs in; bytes and CPU time are those between start and stop, read
+//! together, in microseconds; the link's count is waited for, because it counts right behind its writes.
 //!
 //! Not here: in which order (`order`), what is written down (`record`).
 
@@ -26,7 +26,7 @@ use crate::record::{Cell, Metric, Path};
 pub(super) struct Measured {
     /// As in the file.
     pub(super) metrics: BTreeMap<Metric, f64>,
-    /// CPU time of the links.
+    /// CPU time of the links, logins included.
     pub(super) link_cpu: Duration,
     /// CPU time of everything that belongs to the sample.
     pub(super) own_cpu: Duration,
@@ -44,20 +44,26 @@ pub(super) fn measure(step: &Step, network: &Network, parts: &Parts<'_>) -> anyh
     for scan in before {
         scan.run_uncounted(&stage, parts).context("the connection before the counted ones failed")?;
     }
+    let links_before = stage.link_cpu();
     let mut counters = Counters { stage: &stage, parts, before: None, between: None };
     let outcome = job.run(cell, &stage, parts, donor.as_ref(), &mut counters)?;
     let mut between = counters.between.take().unwrap_or_default();
     let traffic_before = counters.before.take().map(|before| before.traffic).unwrap_or_default();
     // The client may be ahead of the link's count for a moment.
     let start = Instant::now();
-    while between.traffic.to_client_bytes() < outcome.packed_bytes && start.elapsed() < COUNT_MAX {
+    while network.counts_bytes()
+        && between.traffic.to_client_bytes() < outcome.packed_bytes
+        && start.elapsed() < COUNT_MAX
+    {
         std::thread::yield_now();
         between.traffic = stage.traffic() - &traffic_before;
     }
     let busy = busy(cell, network, parts.pins, &between, &outcome);
     // Nobody knows how much of this machine's time a user's server on it takes.
     between.machine = between.machine.filter(|_| !parts.database.hides_cpu());
-    let mut measured = measured(job, &between, outcome);
+    // A look at each of its threads, thousands where clients are many: it would take a good part of a short run.
+    let link_cpu = stage.link_cpu().saturating_sub(links_before);
+    let mut measured = measured(job, network.counts_bytes(), link_cpu, &between, outcome);
     measured.metrics.extend(busy);
     Ok(measured)
 }
@@ -66,7 +72,6 @@ pub(super) fn measure(step: &Step, network: &Network, parts: &Parts<'_>) -> anyh
 #[derive(Clone, Debug, Default)]
 struct Reading {
     traffic: Traffic,
-    link: Duration,
     process: Duration,
     server: Option<Duration>,
     proxy: Option<Duration>,
@@ -86,7 +91,6 @@ impl Counters<'_> {
     fn read(&self) -> Reading {
         Reading {
             traffic: self.stage.traffic(),
-            link: self.stage.link_cpu(),
             process: cpu::this_process(),
             server: self.parts.database.cpu(),
             proxy: self.stage.proxy_cpu(),
@@ -112,7 +116,6 @@ impl Meter for Counters<'_> {
             |after: Option<Duration>, before: Option<Duration>| Some(after?.saturating_sub(before?));
         self.between = self.before.as_ref().map(|before| Reading {
             traffic: after.traffic - &before.traffic,
-            link: after.link.saturating_sub(before.link),
             process: after.process.saturating_sub(before.process),
             server: difference(after.server, before.server),
             proxy: difference(after.proxy, before.proxy),
@@ -122,7 +125,13 @@ impl Meter for Counters<'_> {
     }
 }
 
-fn measured(job: &Job, between: &Reading, outcome: Outcome) -> Measured {
+fn measured(
+    job: &Job,
+    counts_bytes: bool,
+    link_cpu: Duration,
+    between: &Reading,
+    outcome: Outcome,
+) -> Measured {
     let Outcome { count, run_time, client_cpu, mut metrics, .. } = outcome;
     let seconds = run_time.as_secs_f64().max(1e-9);
     let each = count.max(1.0);
@@ -131,8 +140,6 @@ fn measured(job: &Job, between: &Reading, outcome: Outcome) -> Measured {
     // A run of less than a second has no second, its mean stands in; and where it is hardly longer, the mean is the
     // lower bound.
     let peak = f64_of(between.traffic.peak_second_bytes()) / 1e6;
-    metrics.insert(Metric::MeanMbPerS, mean);
-    metrics.insert(Metric::PeakMbPerS, if seconds < 1.0 { mean } else { peak.max(mean) });
     metrics.insert(Metric::Count, count);
     if let Some(bytes) = between.pss_bytes {
         metrics.insert(Metric::ProxyPssMib, f64_of(bytes) / f64::from(1 << 20));
@@ -142,7 +149,11 @@ fn measured(job: &Job, between: &Reading, outcome: Outcome) -> Measured {
         Unit::Run | Unit::Transfer => Metric::WireBytes,
         Unit::Transaction => Metric::WireBytesPerTx,
     };
-    metrics.insert(wire, bytes / each);
+    if counts_bytes {
+        metrics.insert(Metric::MeanMbPerS, mean);
+        metrics.insert(Metric::PeakMbPerS, if seconds < 1.0 { mean } else { peak.max(mean) });
+        metrics.insert(wire, bytes / each);
+    }
     let times = [
         (between.server, Metric::ServerCpuS, Metric::ServerCpuUsPerTx),
         (between.proxy, Metric::ProxyCpuS, Metric::ProxyCpuUsPerTx),
@@ -160,13 +171,7 @@ fn measured(job: &Job, between: &Reading, outcome: Outcome) -> Measured {
     let own_cpu = between.server.unwrap_or_default() + between.proxy.unwrap_or_default() + between.process;
     // Our own client is in this process.
     let of_client = if job.program().is_some() { client_cpu } else { Duration::ZERO };
-    Measured {
-        metrics,
-        link_cpu: between.link,
-        own_cpu: own_cpu + of_client,
-        machine_cpu: between.machine,
-        run_time,
-    }
+    Measured { metrics, link_cpu, own_cpu: own_cpu + of_client, machine_cpu: between.machine, run_time }
 }
 
 /// How busy link and cores were, as far as that can be known.

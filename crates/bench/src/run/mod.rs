@@ -313,7 +313,9 @@ fn networks(plan: &dyn Plan, options: &RunOptions) -> anyhow::Result<BTreeMap<St
     } else {
         options.links.clone()
     };
-    let user = links.into_iter().map(|link| Ok(Network::User(link)));
+    let is_bare = |link: &Link| link.is_unlimited() && !plan.counts_bytes();
+    let user =
+        links.into_iter().map(|link| Ok(if is_bare(&link) { Network::Bare } else { Network::User(link) }));
     let kernel = options.kernel_links.iter().map(Network::kernel);
     user.chain(kernel).map(|network| network.map(|network| (network.name(), network))).collect()
 }

@@ -3,6 +3,7 @@
 //! ```text
 //!  user space   client ─▶ 127.0.0.1:port of the link ─▶ server     one link for each way it is crossed
 //!  kernel       client in a network namespace ═ packets ═ server   one for the whole run
+//!  bare         client ─▶ server                                   nothing of ours between, nothing counted
 //! ```
 //!
 //! Not here: what a link does to bytes (`lab::link`, `lab::kernel_link`), who stands where (`stage`).
@@ -24,6 +25,8 @@ pub(crate) enum Network {
     User(Link),
     /// The kernel's.
     Kernel(Box<RunningKernelLink>),
+    /// None: the machine's own loopback.
+    Bare,
 }
 
 /// A way across it, to one server.
@@ -32,6 +35,8 @@ pub(crate) enum Crossing<'a> {
     User(RunningLink),
     /// As packets, to this address.
     Kernel(&'a RunningKernelLink, Address),
+    /// At once, to this address.
+    Bare(Address),
 }
 
 impl Network {
@@ -61,6 +66,7 @@ impl Network {
         match self {
             Self::User(link) => link.to_string(),
             Self::Kernel(running) => kernel_name(running.link()),
+            Self::Bare => Link::UNLIMITED.to_string(),
         }
     }
 
@@ -69,6 +75,7 @@ impl Network {
         match self {
             Self::User(link) => *link,
             Self::Kernel(running) => running.link().link,
+            Self::Bare => Link::UNLIMITED,
         }
     }
 
@@ -77,7 +84,13 @@ impl Network {
         match self {
             Self::User(link) => calibrate::user_space(*link),
             Self::Kernel(running) => calibrate::kernel(running),
+            Self::Bare => calibrate::bare(&self.name()),
         }
+    }
+
+    /// Whether it is known what crosses it.
+    pub(crate) fn counts_bytes(&self) -> bool {
+        !matches!(self, Self::Bare)
     }
 
     /// Whether client and server have hosts, with addresses, of their own.
@@ -93,13 +106,14 @@ impl Network {
                 Ok(Crossing::User(running.with_context(|| format!("cannot open the link {link}"))?))
             }
             Self::Kernel(running) => Ok(Crossing::Kernel(running, server.clone())),
+            Self::Bare => Ok(Crossing::Bare(server.clone())),
         }
     }
 
     /// A command that runs a program on the client's host.
     pub(crate) fn client_through(&self) -> Vec<OsString> {
         match self {
-            Self::User(_) => Vec::new(),
+            Self::User(_) | Self::Bare => Vec::new(),
             Self::Kernel(running) => running.client_exec().map(OsString::from).into(),
         }
     }
@@ -107,7 +121,7 @@ impl Network {
     /// Where a program on the server's host listens so that the client's host reaches it.
     pub(crate) fn server_ip(&self) -> IpAddr {
         match self {
-            Self::User(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            Self::User(_) | Self::Bare => IpAddr::V4(Ipv4Addr::LOCALHOST),
             Self::Kernel(running) => running.server_ip(),
         }
     }
@@ -118,7 +132,7 @@ impl Network {
         work: impl FnOnce() -> anyhow::Result<T> + Send,
     ) -> anyhow::Result<T> {
         match self {
-            Self::User(_) => work(),
+            Self::User(_) | Self::Bare => work(),
             Self::Kernel(running) => running.in_client(work)?,
         }
     }
@@ -129,7 +143,7 @@ impl Crossing<'_> {
     pub(crate) fn address(&self) -> Address {
         match self {
             Self::User(running) => running.address().into(),
-            Self::Kernel(_, server) => server.clone(),
+            Self::Kernel(_, server) | Self::Bare(server) => server.clone(),
         }
     }
 
@@ -138,6 +152,7 @@ impl Crossing<'_> {
         match self {
             Self::User(running) => running.traffic(),
             Self::Kernel(running, _) => running.traffic(),
+            Self::Bare(_) => Traffic::default(),
         }
     }
 
@@ -146,6 +161,7 @@ impl Crossing<'_> {
         match self {
             Self::User(running) => running.cpu(),
             Self::Kernel(running, _) => running.cpu(),
+            Self::Bare(_) => Duration::ZERO,
         }
     }
 }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::measure::{Measured, measure};
 use super::{Network, Parts, Progress, Sitting, describe, order};
+use crate::calibrate;
 use crate::plan::{Batch, Step};
 use crate::record::{End, Failure, Record, Records, Sample};
 use crate::results::Results;
@@ -31,6 +32,10 @@ impl Sitting<'_> {
                 progress.part(warning);
             }
             self.writer.write(&Record::Link(calibration.check))?;
+        }
+        if self.networks.values().any(|network| matches!(network, Network::User(_))) {
+            // What a link in user space adds of its own is the difference to none.
+            self.writer.write(&Record::Link(calibrate::bare(WITHOUT)?.check))?;
         }
         progress.part(&format!(
             "{} cells, {} rounds, seed {}",
@@ -205,6 +210,9 @@ impl Sum {
         Some(self.others?.as_secs_f64() / self.run_time.as_secs_f64().max(1e-9))
     }
 }
+
+/// No cell has such a link.
+const WITHOUT: &str = "without a link";
 
 #[cfg(test)]
 mod tests {
