@@ -1,6 +1,7 @@
 //! `peers`: what a relay costs that compresses nothing: HAProxy, MySQL Router and wirepress beside a direct connection.
 //!
-//! Its summary lays wirepress beside each of the others, repetition by repetition.
+//! Its summary lays wirepress beside each of the others, repetition by repetition, and says of what is wanted there whether it
+//! holds.
 //!
 //! Published: TiProxy's and other projects' own reports compare relays, on machines and loads of their own; nothing of
 //! that is laid beside these figures.
@@ -85,8 +86,8 @@ impl Plan for Peers {
             sysbench(Script::PointSelect, 64),
             sysbench(Script::ReadOnly, 8),
             sysbench(Script::ReadOnly, 64),
-            ("connect, login, query, quit", 4, Job::Connect(Connect { threads: 4, time })),
-            ("scan sbtest1", 1, Job::Scan(ScanJob { table, rows })),
+            (CONNECT, 4, Job::Connect(Connect { threads: 4, time })),
+            (SCAN, 1, Job::Scan(ScanJob { table, rows })),
         ];
         let mut steps = Vec::new();
         for (link, _) in &world.links {
@@ -111,23 +112,52 @@ impl Plan for Peers {
         // In the order of tables, so that the cells that are compared stand together.
         let mut ours: Vec<Cell> = results.cells().iter().map(|cell| relayed(cell, Path::Wirepress)).collect();
         ours.dedup();
-        let told = ours.iter().map(|ours| line(results, ours));
-        (!ours.is_empty()).then(|| HOW.to_owned()).into_iter().chain(told).collect()
+        let told = ours.iter().flat_map(|ours| [Some(line(results, ours)), latency_line(results, ours)]);
+        (!ours.is_empty()).then(|| HOW.to_owned()).into_iter().chain(told.flatten()).collect()
     }
 }
 
-/// `scan sbtest1 over unlimited: HAProxy 0.98 (0.96 to 1.01), MySQL Router not measured, direct 1.07 (1.05 to 1.16).`
+/// `scan sbtest1 over unlimited: HAProxy 0.98 (0.96 to 1.01; wanted 1.00: undecided), MySQL Router not measured, direct 1.07
+/// (1.05 to 1.16; wanted 0.98: holds).`
 fn line(results: &Results, ours: &Cell) -> String {
-    let threads = if ours.threads > 1 { format!(", {} threads", ours.threads) } else { String::new() };
-    let work = format!("{} over {}{threads}", ours.workload, ours.link);
+    let work = work(ours);
     if results.values(ours, Metric::TransactionsPerS).is_empty() {
         return format!("{work}: wirepress not measured.");
     }
     let others = [Path::Haproxy, Path::Router, Path::Direct].map(|path| {
         let ratio = results.ratio(ours, &relayed(ours, path), Metric::TransactionsPerS);
-        format!("{path} {}", ratio.map_or_else(|| "not measured".to_owned(), |ratio| told(&ratio)))
+        let bar = wanted(ours, path);
+        format!("{path} {}", ratio.map_or_else(|| "not measured".to_owned(), |ratio| told(&ratio, bar)))
     });
     format!("{work}: {}.", others.join(", "))
+}
+
+/// What both add to a direct connection's latency: where ours is no longer than HAProxy's, we add no more.
+fn latency_line(results: &Results, ours: &Cell) -> Option<String> {
+    let haproxy = relayed(ours, Path::Haproxy);
+    // HAProxy's in terms of ours, so that larger is better here as well.
+    let ratio = results.ratio(&haproxy, ours, Metric::LatencyP95Ms)?;
+    wanted(ours, Path::Haproxy)?;
+    let told = told(&ratio, Some(1.0));
+    Some(format!("{}, p95: HAProxy's in terms of wirepress's {told}.", work(ours)))
+}
+
+/// `oltp_point_select over unlimited, 8 threads`.
+fn work(cell: &Cell) -> String {
+    let threads = if cell.threads > 1 { format!(", {} threads", cell.threads) } else { String::new() };
+    format!("{} over {}{threads}", cell.workload, cell.link)
+}
+
+/// What we want of wirepress's rate in terms of that path's, at least.
+fn wanted(cell: &Cell, path: Path) -> Option<f64> {
+    let is_sysbench = [Script::PointSelect, Script::ReadOnly].iter().any(|it| it.name() == cell.workload);
+    match (cell.workload.as_str(), path) {
+        (_, Path::Haproxy) if is_sysbench => Some(1.1),
+        (_, Path::Router) if is_sysbench => Some(1.6),
+        (CONNECT | SCAN, Path::Haproxy) => Some(1.0),
+        (SCAN, Path::Direct) => Some(0.98),
+        _ => None,
+    }
 }
 
 /// The same work through another relay.
@@ -135,15 +165,24 @@ fn relayed(cell: &Cell, path: Path) -> Cell {
     cell.with(path, Setting::None, false)
 }
 
-/// `0.95 (0.93 to 0.97)`, and how sure that is where it is less than usual.
-fn told(ratio: &Estimate) -> String {
+/// `0.95 (0.93 to 0.97; wanted 1.00: misses)`, and how sure that is where it is less than usual.
+fn told(ratio: &Estimate, wanted: Option<f64>) -> String {
     let Estimate { value, low, high, confidence } = *ratio;
     if !ratio.has_interval() {
         return format!("{value:.2} (a single repetition)");
     }
     let doubt =
         if confidence < CONFIDENCE { format!(", {:.0} %", confidence * 100.0) } else { String::new() };
-    format!("{value:.2} ({low:.2} to {high:.2}{doubt})")
+    let judged = wanted.map_or_else(String::new, |wanted| {
+        let word = match () {
+            () if !ratio.is_sure() => "undecided",
+            () if low >= wanted => "holds",
+            () if high < wanted => "misses",
+            () => "undecided",
+        };
+        format!("; wanted {wanted:.2}: {word}")
+    });
+    format!("{value:.2} ({low:.2} to {high:.2}{doubt}{judged})")
 }
 
 /// Those that can stand before this database.
@@ -153,14 +192,33 @@ fn paths(world: &World) -> Vec<Path> {
     [Path::Direct, Path::Haproxy].into_iter().chain(router).chain([Path::Wirepress]).collect()
 }
 
+const CONNECT: &str = "connect, login, query, quit";
+const SCAN: &str = "scan sbtest1";
 /// Before the lines.
 const HOW: &str = "wirepress's tx/s in terms of each of the others': medians of the ratios of the same repetition, with 95 % \
-                   intervals, or the whole range and how sure it is where there are fewer than six repetitions.";
+                   intervals, or the whole range and how sure it is where there are fewer than six repetitions. What is wanted \
+                   holds or misses where the whole interval does.";
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::results::fixture;
+
+    #[test]
+    fn what_is_wanted_holds_or_misses_with_the_whole_interval_and_p95_is_turned_round() {
+        let sure = |low, high| Estimate { value: 1.0, low, high, confidence: 0.96 };
+        let judged = |low, high| told(&sure(low, high), Some(1.0));
+        assert!(judged(1.0, 1.1).ends_with("wanted 1.00: holds)"));
+        assert!(judged(0.9, 0.99).ends_with("wanted 1.00: misses)"));
+        assert!(judged(0.9, 1.1).ends_with("wanted 1.00: undecided)"));
+        let cell = |path| Cell { threads: 8, ..fixture::cell("unlimited", path, Setting::None) };
+        let ours = Cell { workload: Script::PointSelect.name().to_owned(), ..cell(Path::Wirepress) };
+        let values = [(ours.clone(), 2.0), (relayed(&ours, Path::Haproxy), 3.0)];
+        let values = values.into_iter().map(|(cell, p95)| (cell, Metric::LatencyP95Ms, p95));
+        let results = Results::of(&fixture::records_of(values));
+        let line = latency_line(&results, &ours).unwrap();
+        assert!(line.contains("HAProxy's in terms of wirepress's 1.50"), "{line}");
+    }
 
     /// So many transactions a second by repetition.
     fn told_of(relays: &[(Path, &[f64])]) -> Vec<String> {
@@ -189,8 +247,8 @@ mod tests {
         assert_eq!(told.len(), 2, "{told:?}");
         assert_eq!(
             told[1],
-            "oltp_point_select over unlimited, 8 threads: HAProxy 1.15 (1.10 to 1.30), MySQL Router not measured, direct \
-             0.23 (0.22 to 0.26)."
+            "oltp_point_select over unlimited, 8 threads: HAProxy 1.15 (1.10 to 1.30; wanted 1.10: holds), MySQL Router not \
+             measured, direct 0.23 (0.22 to 0.26)."
         );
         let told = told_of(&[(Path::Direct, &[200.0, 200.0]), (Path::Haproxy, &[100.0, 100.0])]);
         assert_eq!(told[1], "oltp_point_select over unlimited, 8 threads: wirepress not measured.");
@@ -201,7 +259,12 @@ mod tests {
     fn few_repetitions_say_how_sure_they_are() {
         let told =
             told_of(&[(Path::Router, &[100.0, 100.0, 100.0]), (Path::Wirepress, &[110.0, 120.0, 130.0])]);
-        assert!(told[1].contains("MySQL Router 1.20 (1.10 to 1.30, 75 %), direct not measured"), "{told:?}");
+        assert!(
+            told[1].contains(
+                "MySQL Router 1.20 (1.10 to 1.30, 75 %; wanted 1.60: undecided), direct not measured"
+            ),
+            "{told:?}"
+        );
         let told = told_of(&[(Path::Router, &[100.0]), (Path::Wirepress, &[110.0])]);
         assert!(told[1].contains("MySQL Router 1.10 (a single repetition)"), "{told:?}");
     }

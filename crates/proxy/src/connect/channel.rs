@@ -23,6 +23,8 @@ use crate::leg::Leg;
 pub(crate) struct Channel {
     pub(crate) leg: Leg,
     received: Zeroizing<Vec<u8>>,
+    /// Packets that go with the next one.
+    kept: Vec<u8>,
     next_id: u8,
     /// Says what a peer's first bytes look like when they can't be MySQL's.
     foreign: fn(&[u8]) -> Option<&'static str>,
@@ -36,6 +38,7 @@ impl Channel {
         Self {
             leg,
             received: Zeroizing::default(),
+            kept: Vec::new(),
             next_id: 0,
             foreign,
             first: true,
@@ -128,11 +131,18 @@ impl Channel {
         self.next_id = 0;
     }
 
-    /// Sends one packet.
+    /// Sends one packet, behind those that were kept for it.
     pub(crate) async fn write(&mut self, payload: &[u8]) -> Result<(), Cause> {
-        let mut bytes = Zeroizing::new(Vec::with_capacity(packet::HEADER_LEN + payload.len()));
+        let len = self.kept.len() + packet::HEADER_LEN + payload.len();
+        let mut bytes = Zeroizing::new(Vec::with_capacity(len));
+        bytes.append(&mut self.kept);
         self.next_id = packet::split(payload, self.next_id, &mut bytes);
         Ok(self.leg.write_all(&bytes).await?)
+    }
+
+    /// Keeps a packet, which holds no password, for the next [`write`](Self::write).
+    pub(crate) fn keep(&mut self, payload: &[u8]) {
+        self.next_id = packet::split(payload, self.next_id, &mut self.kept);
     }
 
     /// Goes on as a TLS server behind the client's SSLRequest. What came behind that is TLS already, never packets.
@@ -182,5 +192,23 @@ fn plainly(error: io::Error) -> io::Error {
     match error.get_ref().and_then(|inner| inner.downcast_ref()) {
         Some(TlsFault::General(own_words)) => io::Error::new(error.kind(), own_words.clone()),
         _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_packet_that_was_kept_comes_before_the_next_one_and_in_one_piece_with_it() {
+        let (near, far) = tokio::net::UnixStream::pair().unwrap();
+        let mut channel = Channel::new(Leg::unix(near), |_| None);
+        channel.keep(&[1, 3]);
+        assert!(far.try_read(&mut [0; 16]).is_err());
+        channel.write(&[0]).await.unwrap();
+        far.readable().await.unwrap();
+        let mut bytes = [0; 16];
+        let len = far.try_read(&mut bytes).unwrap();
+        assert_eq!(bytes.get(..len), Some(&[2, 0, 0, 0, 1, 3, 1, 0, 0, 1, 0][..]));
     }
 }

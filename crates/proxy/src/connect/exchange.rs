@@ -20,6 +20,10 @@ pub(crate) trait Packets {
     async fn read_either(&mut self) -> Result<(Side, Zeroizing<Vec<u8>>), SessionError>;
     /// Sends a packet to `side`.
     async fn write(&mut self, side: Side, payload: &[u8]) -> Result<(), SessionError>;
+    /// Sends a packet to `side` with the next one, which is sure to follow soon: at once, where nothing can be kept.
+    async fn write_with_next(&mut self, side: Side, payload: &[u8]) -> Result<(), SessionError> {
+        self.write(side, payload).await
+    }
 }
 
 /// Relays packets until the server says OK or ERR, which is passed on too; `Ok(None)` is success.
@@ -39,6 +43,10 @@ pub(crate) async fn run(
         };
         match step.map_err(|fault| failed(fault.into()))? {
             Step::Forward if side == Side::Client => packets.write(Side::Server, &payload).await?,
+            // It asks the client for nothing.
+            Step::Forward if payload.as_slice() == FAST_AUTHENTICATION_SUCCEEDED => {
+                packets.write_with_next(Side::Client, &payload).await?;
+            }
             Step::Forward => packets.write(Side::Client, &payload).await?,
             Step::Succeeded => {
                 packets.write(Side::Client, &payload).await?;

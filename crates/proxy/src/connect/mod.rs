@@ -378,6 +378,14 @@ impl Packets for Handshake {
         };
         written.map_err(on(side, Phase::Authentication))
     }
+
+    async fn write_with_next(&mut self, side: Side, payload: &[u8]) -> Result<(), SessionError> {
+        match side {
+            Side::Client => self.client.keep(payload),
+            Side::Server => self.write(side, payload).await?,
+        }
+        Ok(())
+    }
 }
 
 /// What the client leg is packed with.

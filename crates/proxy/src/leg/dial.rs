@@ -6,7 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use socket2::{Domain, SockRef, Socket as Socket2, TcpKeepalive, Type};
+use socket2::{Domain, SockAddr, SockRef, Socket as Socket2, TcpKeepalive, Type};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
@@ -52,12 +52,7 @@ async fn within<T>(limit: Duration, work: impl Future<Output = io::Result<T>>) -
 
 async fn connect(address: SocketAddr, user_timeout: Duration) -> io::Result<Leg> {
     let socket = Socket2::new(Domain::for_address(address), Type::STREAM.nonblocking(), None)?;
-    // A server on this host is there at once. Tokio's own connect would wait for the next look at all sockets to learn it.
-    let is_there = match socket.connect(&address.into()) {
-        Ok(()) => true,
-        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => false,
-        Err(error) => return Err(error),
-    };
+    let is_there = is_there_at_once(&socket, &address.into())?;
     let stream = TcpStream::from_std(socket.into())?;
     if !is_there {
         stream.writable().await?;
@@ -67,6 +62,19 @@ async fn connect(address: SocketAddr, user_timeout: Duration) -> io::Result<Leg>
     }
     set_options(&SockRef::from(&stream), user_timeout)?;
     Ok(Leg::tcp(stream))
+}
+
+/// Begins to connect, and tells whether that is done already. A server on this host has answered by the time that `connect`
+/// returns, but the kernel says so only to who asks again. Tokio's own connect would wait for the next look at all sockets.
+fn is_there_at_once(socket: &Socket2, address: &SockAddr) -> io::Result<bool> {
+    for _ in 0..2 {
+        match socket.connect(address).map_err(|error| (error.raw_os_error(), error)) {
+            Ok(()) => return Ok(true),
+            Err((Some(libc::EINPROGRESS | libc::EALREADY), _)) => {}
+            Err((_, error)) => return Err(error),
+        }
+    }
+    Ok(false)
 }
 
 /// Options of every TCP socket; accepted ones inherit them from their listener.
@@ -89,6 +97,17 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_on_this_host_is_there_at_once_and_one_that_does_not_listen_refuses_at_once() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().into();
+        let socket = || Socket2::new(Domain::IPV4, Type::STREAM.nonblocking(), None).unwrap();
+        assert!(is_there_at_once(&socket(), &address).unwrap());
+        drop(listener);
+        let refused = is_there_at_once(&socket(), &address).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+    }
 
     /// The kernel's end of a silent dead peer: the first probe at or behind the user timeout that another went before.
     #[test]

@@ -146,6 +146,11 @@ impl Leg {
         }
     }
 
+    /// Whether its bytes are those of the socket.
+    pub(crate) const fn is_plain(&self) -> bool {
+        matches!(self.socket, Socket::Plain(_))
+    }
+
     /// The TLS version in use, like `TLSv1_3`; empty without TLS.
     pub(crate) fn tls_version(&self) -> &'static str {
         match &self.socket {

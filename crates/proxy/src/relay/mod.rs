@@ -314,6 +314,9 @@ impl<'a> Relay<'a> {
                     Poll::Ready(Ok(Rest::ChangeUser)) | Poll::Pending => {}
                 }
             }
+            if self.requests == Requests::End && self.has_quit() {
+                return Poll::Ready(Ok(Event::ServerEnded));
+            }
             if self.requests == Requests::End
                 && let Poll::Ready(shut) = self.server.poll_shutdown(cx)
             {
@@ -334,6 +337,15 @@ impl<'a> Relay<'a> {
             }
             return self.poll_idle(cx);
         }
+    }
+
+    /// Whether the client has quit and closed, and the server's socket has its COM_QUIT: the server closes at that, and has
+    /// nothing to say. What TLS or a pair still tells it is waited for.
+    fn has_quit(&self) -> bool {
+        self.conversation.client_quits()
+            && self.conversation.in_flight() == 0
+            && self.server.is_plain()
+            && self.server.submit()
     }
 
     /// Whether nothing would be lost if the session ended now, and both legs have all that was sent.
