@@ -40,8 +40,8 @@ pub(super) fn html(advice: &Advice<'_>) -> String {
     if let Some(svg) = scatter::svg(advice) {
         writeln!(
             html,
-            "<section>\n<h2>What it gains and costs</h2>\n<p>On the sampled replies, with wirepress's codecs.</p>\n<div \
-             class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Chart\">\n{svg}</div>\n</section>"
+            "<section>\n<h2>What it gains and costs</h2>\n<p>On the sampled replies, packed as wirepress packs, and, in \
+             rings, as a server does.</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Chart\">\n{svg}</div>\n</section>"
         )
         .ok();
     }
