@@ -6,6 +6,15 @@ use crate::zlib::{self, Zlib};
 use crate::zstd::{self, Zstd};
 use crate::{Algorithm, Fault, ZlibLevel, ZstdLevel};
 
+/// Who packs, and so by which parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Packer {
+    /// wirepress, by those of `docs/adr/0005-zstd-parameters.md`.
+    Wirepress,
+    /// A server, by the libraries' own.
+    Server,
+}
+
 /// Compression and decompression contexts, made at first use.
 ///
 /// Cost: nothing until used; then about 1 MiB for zstd levels to 3 and 0.2 MiB per zlib level.
@@ -17,7 +26,15 @@ pub struct Contexts {
 impl Contexts {
     /// Empty contexts.
     pub const fn new() -> Self {
-        Self { zlib: Zlib::new(), zstd: Zstd::new() }
+        Self { zlib: Zlib::new(Packer::Wirepress), zstd: Zstd::new(Packer::Wirepress) }
+    }
+
+    /// Empty contexts that pack as MySQL and MariaDB do: zstd with the library's parameters of the level, zlib at its
+    /// default, whatever the level. To know what that takes and makes; nothing is sent so.
+    ///
+    /// Source: MySQL's `mysys/my_compress.cc`, `ZSTD_compressCCtx` and `compress2` at level 6.
+    pub const fn of_a_server() -> Self {
+        Self { zlib: Zlib::new(Packer::Server), zstd: Zstd::new(Packer::Server) }
     }
 
     /// Appends `plain`, packed, to `out` if that is smaller than `plain`; says whether it did.

@@ -1,4 +1,5 @@
-//! zlib (RFC 1950) by libdeflate: one complete stream per call, several times faster than zlib.
+//! zlib (RFC 1950) by libdeflate: one complete stream per call, several times faster than zlib. What a server would make
+//! of the bytes is made by zlib-rs.
 //!
 //! Invariants: what is emitted starts with 0x78 and has no preset dictionary (old .NET drivers insist);
 //! what is accepted is everything that MySQL 9.7 and MariaDB 10.11 accept, e.g. bytes after the stream and a
@@ -6,19 +7,22 @@
 //!
 //! Not here: streams over several frames; the protocol has none.
 
+use flate2::{Compress, Compression, FlushCompress, Status};
 use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
 
+use crate::contexts::Packer;
 use crate::{Algorithm, Fault, ZlibLevel};
 
 /// Compressors by level, made at first use, and a decompressor.
 pub(crate) struct Zlib {
+    packer: Packer,
     compressors: [Option<Compressor>; LEVEL_COUNT],
     decompressor: Option<Decompressor>,
 }
 
 impl Zlib {
-    pub(crate) const fn new() -> Self {
-        Self { compressors: [const { None }; LEVEL_COUNT], decompressor: None }
+    pub(crate) const fn new(packer: Packer) -> Self {
+        Self { packer, compressors: [const { None }; LEVEL_COUNT], decompressor: None }
     }
 
     /// Appends the stream of `plain` to `out` if it is smaller than `plain`; says whether it did.
@@ -29,6 +33,9 @@ impl Zlib {
         out: &mut Vec<u8>,
     ) -> Result<bool, Fault> {
         let failed = Fault::LibraryFailed(Algorithm::Zlib);
+        if self.packer == Packer::Server {
+            return compress_as_a_server(plain, out);
+        }
         let slot = self.compressors.get_mut(usize::from(level.get())).ok_or(failed)?;
         let compressor = match slot {
             Some(compressor) => compressor,
@@ -80,6 +87,20 @@ impl Zlib {
     }
 }
 
+/// The same by a new stream at zlib's default level.
+fn compress_as_a_server(plain: &[u8], out: &mut Vec<u8>) -> Result<bool, Fault> {
+    let failed = Fault::LibraryFailed(Algorithm::Zlib);
+    let start = out.len();
+    out.resize(start + plain.len().saturating_sub(1), 0);
+    let room = out.get_mut(start..).ok_or(failed)?;
+    let mut stream = Compress::new(Compression::new(SERVER_LEVEL), true);
+    let status = stream.compress(plain, room, FlushCompress::Finish).map_err(|_| failed)?;
+    let fits = status == Status::StreamEnd;
+    let packed_len = if fits { usize::try_from(stream.total_out()).map_err(|_| failed)? } else { 0 };
+    out.truncate(start + packed_len);
+    Ok(fits)
+}
+
 /// Whether `packed` is a stream as every receiver wants it: 0x78, no dictionary, nothing after the checksum.
 ///
 /// Shape: `plain` is what `packed` was found to hold.
@@ -92,5 +113,7 @@ pub(crate) fn is_canonical(packed: &[u8], plain: &[u8]) -> bool {
 
 /// Index is the level; 0 stays empty, libdeflate ends at 12.
 const LEVEL_COUNT: usize = 13;
+/// MySQL's and MariaDB's, which is zlib's default.
+const SERVER_LEVEL: u32 = 6;
 /// FDICT of RFC 1950.
 const PRESET_DICTIONARY: u8 = 0x20;

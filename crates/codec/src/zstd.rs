@@ -8,17 +8,19 @@
 
 use zstd_safe::{CCtx, CParameter, DCtx, ResetDirective};
 
+use crate::contexts::Packer;
 use crate::{Algorithm, Fault, ZstdLevel};
 
 /// One compression and one decompression context, made at first use.
 pub(crate) struct Zstd {
+    packer: Packer,
     compression: Option<(CCtx<'static>, ZstdLevel)>,
     decompression: Option<DCtx<'static>>,
 }
 
 impl Zstd {
-    pub(crate) const fn new() -> Self {
-        Self { compression: None, decompression: None }
+    pub(crate) const fn new(packer: Packer) -> Self {
+        Self { packer, compression: None, decompression: None }
     }
 
     /// Appends the frame of `plain` to `out` if it is smaller than `plain`; says whether it did.
@@ -41,10 +43,12 @@ impl Zstd {
                 context
                     .set_parameter(CParameter::CompressionLevel(i32::from(level.get())))
                     .map_err(failed)?;
-                let min_match =
-                    if level <= LEVEL_MAX_OF_LONG_MATCHES { LONG_MIN_MATCH } else { LIBRARY_CHOICE };
+                let is_ours = self.packer == Packer::Wirepress;
+                let has_long_matches = is_ours && level <= LEVEL_MAX_OF_LONG_MATCHES;
+                let min_match = if has_long_matches { LONG_MIN_MATCH } else { LIBRARY_CHOICE };
                 context.set_parameter(CParameter::MinMatch(min_match)).map_err(failed)?;
-                let block_len = if level == ZstdLevel::MIN { SHORT_BLOCK_LEN } else { LIBRARY_CHOICE };
+                let has_short_blocks = is_ours && level == ZstdLevel::MIN;
+                let block_len = if has_short_blocks { SHORT_BLOCK_LEN } else { LIBRARY_CHOICE };
                 context.set_parameter(CParameter::MaxBlockSize(block_len)).map_err(failed)?;
                 &mut slot.insert((context, level)).0
             }

@@ -19,6 +19,7 @@ mod observed;
 mod report;
 mod reservoir;
 mod samples;
+mod schedule;
 mod score;
 mod statements;
 mod sysbench;

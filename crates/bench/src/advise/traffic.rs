@@ -2,15 +2,13 @@
 //!
 //! ```text
 //!  statements ─▶ one pass uncompressed that keeps frames   ─▶ Samples
-//!             └▶ rounds: none, zlib, zstd 1, …, none, …    ─▶ Pass times per statement and compression
+//!             └▶ passes: none, zlib, zstd 1, …, none, …    ─▶ times per statement and compression
 //! ```
-//! Compressions alternate, so that a server that is slow for a while is slow for all of them.
-//!
 //! Invariants: memory is bounded, whatever the replies are; every frame of the workload is in the samples with the same
 //! probability, and which ones are depends on the seed alone; the time-box is kept but for one statement, and what is
 //! too slow to be timed in it is left out.
 //!
-//! Not here: which statements may be run (`statements`), what it means (`forecast`).
+//! Not here: which statements may be run (`statements`), whose turn it is (`schedule`), what it means (`forecast`).
 
 use std::time::{Duration, Instant};
 
@@ -18,6 +16,7 @@ use anyhow::{Context, bail};
 use lab::link::Address;
 
 use super::samples::Samples;
+use super::schedule::{NONE, ROUNDS_MIN, Schedule};
 use super::statements::Statement;
 use crate::client::{Account, Client, ClientFault, Compression, Stop};
 use crate::stats::{Estimate, median, median_interval};
@@ -71,6 +70,27 @@ pub(crate) struct Timed {
     pub(crate) passes: usize,
 }
 
+/// What is timed beside none.
+pub(crate) struct Contender<'a> {
+    /// Where.
+    pub(crate) source: &'a Source<'a>,
+    /// With what.
+    pub(crate) compression: Compression,
+    /// What its codec takes of a pass, about, s.
+    pub(crate) codec_s: f64,
+}
+
+/// What came of a contender.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// Its times.
+    Timed(Timed),
+    /// Nobody there packs so.
+    NotOffered,
+    /// Enough passes of it don't fit into the time.
+    DoesNotFit,
+}
+
 /// Runs the statements once, uncompressed, and keeps samples: what the later times begin from is warm.
 ///
 /// # Errors
@@ -80,7 +100,7 @@ pub(crate) fn sample(
     statements: &[Statement],
     seed: u64,
 ) -> anyhow::Result<(Vec<Exchange>, Samples)> {
-    let mut client = source.connect(Compression::NONE).context("cannot log in")?;
+    let mut client = source.connect(Compression::NONE).context(LOGIN)?;
     let mut samples = Samples::new(seed);
     let mut exchanges = Vec::with_capacity(statements.len());
     let start = Instant::now();
@@ -108,67 +128,55 @@ pub(crate) fn sample(
     Ok((exchanges, samples))
 }
 
-/// Runs the statements under each compression in turn, until the time is up, but [`ROUNDS_MIN`] times at least; `told` of
-/// the time that is left, before each pass.
+/// Runs the statements at `none` without compression and at each contender in turn, until the time is up, but so often at
+/// least that they have intervals; `told` of the time that is left, before each pass.
 ///
-/// Shape: one entry per compression, none where the server does not offer it, or where [`ROUNDS_MIN`] passes would take
-/// all of them beyond [`TIME_MAX`].
+/// Shape: one outcome per contender.
 ///
 /// # Errors
 /// A login or statement fails.
 pub(crate) fn time(
-    sources: &[(&Source<'_>, Compression)],
+    none: &Source<'_>,
+    contenders: &[Contender<'_>],
     statements: &[Statement],
     time: Duration,
     mut told: impl FnMut(Duration),
-) -> anyhow::Result<Vec<Option<Timed>>> {
-    let mut runners = Vec::with_capacity(sources.len());
-    for (source, compression) in sources {
-        runners.push(match source.connect(*compression) {
-            Ok(client) => Some(Runner { client, times: Times::new(statements.len()) }),
-            Err(ClientFault::CompressionNotOffered { .. }) => None,
-            Err(fault) => return Err(fault).context("cannot log in"),
-        });
+) -> anyhow::Result<(Timed, Vec<Outcome>)> {
+    let codecs_s: Vec<f64> = contenders.iter().map(|one| one.codec_s).collect();
+    let mut schedule = Schedule::new(&codecs_s, time.as_secs_f64());
+    let mut runners = vec![Some(Runner::connect(none, Compression::NONE, statements).context(LOGIN)?)];
+    for (place, one) in contenders.iter().enumerate() {
+        let runner = match Runner::connect(one.source, one.compression, statements) {
+            Err(ClientFault::CompressionNotOffered { .. }) => {
+                schedule.leave_out(NONE + 1 + place);
+                None
+            }
+            runner => Some(runner.context(LOGIN)?),
+        };
+        runners.push(runner);
     }
     let start = Instant::now();
-    let last = start + time.max(TIME_MAX);
-    let mut rounds = 0;
-    while rounds < ROUNDS_MIN || (start.elapsed() < time && rounds < ROUNDS_MAX) {
-        // Each round begins with another one: what a pass finds in caches is not always from the same neighbour.
-        for index in 0..runners.len() {
-            told(left(time, start.elapsed(), rounds * runners.len() + index, runners.len()));
-            let place = (index + rounds) % runners.len();
-            let Some(runner) = runners.get_mut(place) else { continue };
-            if let Some(one) = runner
-                && !one.pass(statements, last)?
-            {
-                *runner = None;
-            }
-        }
-        rounds += 1;
+    let elapsed_s = || start.elapsed().as_secs_f64();
+    while let Some(turn) = schedule.next(elapsed_s()) {
+        told(Duration::from_secs_f64(schedule.left_s(elapsed_s())));
+        let runner = runners.get_mut(turn.place).and_then(Option::as_mut);
+        let took_s = match runner {
+            Some(runner) => runner.pass(statements, || elapsed_s() > turn.until_s)?,
+            None => None,
+        };
+        schedule.ran(turn.place, took_s);
     }
-    Ok(runners
-        .into_iter()
-        .map(|runner| {
-            let Runner { client, times } = runner?;
-            client.quit();
-            times.timed()
-        })
-        .collect())
-}
-
-/// How long passes in turn, so many a round, take yet when `elapsed` was spent on `passes`: what is left of the time, but
-/// as many rounds as there are at least, and no more than there are at most.
-fn left(time: Duration, elapsed: Duration, passes: usize, a_round: usize) -> Duration {
-    let rest = time.saturating_sub(elapsed);
-    if passes == 0 {
-        return rest;
-    }
-    let until = |rounds: usize| {
-        let to_come = (rounds * a_round).saturating_sub(passes);
-        elapsed.mul_f64(f64_of(to_come as u64) / f64_of(passes as u64))
+    let outcome = |(place, runner): (usize, Option<Runner>)| {
+        let Some(Runner { client, times }) = runner else { return Outcome::NotOffered };
+        client.quit();
+        let timed = times.timed().filter(|_| schedule.has_enough(place));
+        timed.map_or(Outcome::DoesNotFit, Outcome::Timed)
     };
-    rest.clamp(until(ROUNDS_MIN), until(ROUNDS_MAX)).min(time.max(TIME_MAX).saturating_sub(elapsed))
+    let mut outcomes = runners.into_iter().enumerate().map(outcome);
+    let Some(Outcome::Timed(none)) = outcomes.next() else {
+        bail!("there is no statement to be timed; give it at least one");
+    };
+    Ok((none, outcomes.collect()))
 }
 
 /// A connection under one compression, and its times.
@@ -178,18 +186,22 @@ struct Runner {
 }
 
 impl Runner {
-    /// One pass; false if there is no time for it, or for the rest of it.
-    fn pass(&mut self, statements: &[Statement], last: Instant) -> anyhow::Result<bool> {
-        let expected = self.times.passes_s.last().copied().unwrap_or_default();
-        if Instant::now() + Duration::from_secs_f64(expected) > last {
-            return Ok(self.times.passes_s.len() >= ROUNDS_MIN);
-        }
+    fn connect(
+        source: &Source<'_>,
+        compression: Compression,
+        statements: &[Statement],
+    ) -> Result<Self, ClientFault> {
+        Ok(Self { client: source.connect(compression)?, times: Times::new(statements.len()) })
+    }
+
+    /// One pass, and what it took, s; none where it `is_late` before a statement: then it is given up.
+    fn pass(&mut self, statements: &[Statement], is_late: impl Fn() -> bool) -> anyhow::Result<Option<f64>> {
         let mut pass = Vec::with_capacity(statements.len());
         for statement in statements {
-            let start = Instant::now();
-            if start > last {
-                return Ok(self.times.passes_s.len() >= ROUNDS_MIN);
+            if is_late() {
+                return Ok(None);
             }
+            let start = Instant::now();
             let mut first = None;
             let scan = self
                 .client
@@ -204,8 +216,7 @@ impl Runner {
                 packed_bytes: f64_of(scan.packed_bytes),
             });
         }
-        self.times.push(&pass);
-        Ok(true)
+        Ok(Some(self.times.push(&pass)))
     }
 }
 
@@ -234,14 +245,17 @@ impl Times {
         }
     }
 
-    fn push(&mut self, pass: &[Run]) {
+    /// What all of them took together, s.
+    fn push(&mut self, pass: &[Run]) -> f64 {
         let places = self.exchanges_s.iter_mut().zip(&mut self.firsts_s).zip(&mut self.packed_bytes);
         for (run, ((times, firsts), packed)) in pass.iter().zip(places) {
             times.push(run.time_s);
             firsts.push(run.first_s);
             *packed = run.packed_bytes;
         }
-        self.passes_s.push(pass.iter().map(|run| run.time_s).sum());
+        let pass_s = pass.iter().map(|run| run.time_s).sum();
+        self.passes_s.push(pass_s);
+        pass_s
     }
 
     fn timed(self) -> Option<Timed> {
@@ -266,32 +280,6 @@ fn f64_of(number: u64) -> f64 {
 
 /// Header and command byte.
 const PACKET_OVERHEAD_BYTES: f64 = 5.0;
-/// One pass must be this short, so that enough of them, under all candidates, fit into two minutes.
+/// One pass must be this short, so that enough of them, with the cheaper candidates, fit into two minutes.
 const PASS_MAX: Duration = Duration::from_secs(3);
-/// Of all passes, where not more is asked for: with the link's measurement and the codecs' two minutes in all.
-const TIME_MAX: Duration = Duration::from_secs(90);
-/// Fewer have no interval worth the name.
-pub(crate) const ROUNDS_MIN: usize = 3;
-/// More tell nothing new.
-const ROUNDS_MAX: usize = 200;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_time_left_is_that_of_the_time_box_or_of_the_rounds() {
-        let left_s = |elapsed_ms: u64, passes: usize| {
-            left(Duration::from_secs(30), Duration::from_millis(elapsed_ms), passes, 10).as_secs_f64()
-        };
-        let is_near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-6, "{value}");
-        is_near(left_s(0, 0), 30.0);
-        is_near(left_s(10_000, 50), 20.0);
-        // Three rounds of 20 s don't fit into 30 s, and what does not fit into the longest time is left out.
-        is_near(left_s(20_000, 10), 40.0);
-        is_near(left_s(50_000, 10), 40.0);
-        is_near(left_s(95_000, 25), 0.0);
-        // So short that all rounds there are end before.
-        is_near(left_s(1_000, 1_000), 1.0);
-    }
-}
+const LOGIN: &str = "cannot log in";

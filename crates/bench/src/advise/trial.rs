@@ -17,11 +17,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use lab::link::Address;
 
-use super::candidate::{COMPRESSIONS, Candidate, CodecRates, Packer, codec_rates};
+use super::candidate::{Candidate, CodecRates, Packer, codec_rates};
 use super::forecast::Way;
 use super::link::{self, KnownLink};
+use super::schedule::{ROUNDS_MIN, TIME_MAX_S};
 use super::statements::{self, Statement};
-use super::traffic::{self, Exchange, Source, Timed};
+use super::traffic::{self, Contender, Exchange, Outcome, Source, Timed};
 use super::verdict::{self, Entrant, Remedies, judge};
 use super::{Findings, Options, Per, sysbench};
 use crate::client::{Account, Compression, Stop};
@@ -94,22 +95,25 @@ pub(super) fn run(trial: &TrialOptions, options: &Options, stop: &Stop) -> anyho
     let proxy = start_proxy(trial, stop);
     let statements = read(trial, &source, &proxy, options.seed, &parts)?;
     let (is_mariadb, encryption) = greeted(&source)?;
-    parts.next("measuring the link", link::MEASURE_TIME + trial.time);
+    parts.next("measuring the link", link::MEASURE_TIME + PACKING_TIME + trial.time);
     let measured_link = link::measure(&source)?;
     ensure!(
         measured_link.has_rate() || options.assume_link.is_some(),
         "the rate of the link to the server could not be measured; name the link with --assume-link"
     );
-    parts.next("running the statements once, for samples", trial.time);
+    parts.next("running the statements once, for samples", PACKING_TIME + trial.time);
     let (exchanges, samples) = traffic::sample(&source, &statements, options.seed)?;
+    parts.next("packing the samples", PACKING_TIME + trial.time);
+    let rates: Vec<CodecRates> = Candidate::all()
+        .map(|candidate| codec_rates(&candidate, samples.frames()))
+        .collect::<anyhow::Result<_>>()?;
+    let plain_bytes: f64 = exchanges.iter().map(|exchange| exchange.plain_bytes).sum();
+    let codecs_s: Vec<f64> = rates.iter().map(|rates| plain_bytes * rates.cpu_s_per_byte()).collect();
     let proxied_address = proxy.as_ref().ok().map(ProxyProcess::address);
     parts.next(TIMING, trial.time);
-    let timed = time(&source, proxied_address.as_ref(), &statements, trial.time, |left| parts.timing(left))?;
-    parts.next("packing the samples", Duration::ZERO);
-    let rates: Vec<CodecRates> = COMPRESSIONS
-        .into_iter()
-        .map(|compression| codec_rates(compression, samples.frames()))
-        .collect::<anyhow::Result<_>>()?;
+    let timed = time(&source, proxied_address.as_ref(), &statements, &codecs_s, trial.time, |left| {
+        parts.timing(left);
+    })?;
     let link = options.assume_link.as_ref().map_or(measured_link, KnownLink::assumed);
     let is_beside = link::is_loopback(source.address);
     // Who advises about another link speaks of other machines, too.
@@ -159,11 +163,11 @@ struct Parts {
 impl Parts {
     fn begin(time: Duration) -> Self {
         let parts = Self { progress: Progress::new("advise", 0), start: Instant::now() };
-        parts.left(link::MEASURE_TIME + time);
+        parts.left(link::MEASURE_TIME + PACKING_TIME + time);
         parts
     }
 
-    /// The next part begins; it and those behind it, but for packing, take about so long.
+    /// The next part begins; it and those behind it take about so long.
     fn next(&self, text: &str, left: Duration) {
         self.left(left);
         self.progress.part(text);
@@ -176,7 +180,7 @@ impl Parts {
     }
 
     fn left(&self, left: Duration) {
-        self.progress.seconds(self.start.elapsed(), left + PACKING_TIME);
+        self.progress.seconds(self.start.elapsed(), left);
     }
 }
 
@@ -194,7 +198,7 @@ fn read(
             statements::read(&text, trial.allow_writes).with_context(|| path.display().to_string())
         }
         StatementSource::Sysbench { script, options } => {
-            let left = sysbench::TIME + link::MEASURE_TIME + trial.time;
+            let left = sysbench::TIME + link::MEASURE_TIME + PACKING_TIME + trial.time;
             parts.next(&format!("running sysbench {script}, for its statements"), left);
             let way = |encryption| way_of_sysbench(source, encryption, proxy);
             sysbench::statements(source, way, script, options, seed)
@@ -256,32 +260,36 @@ fn start_proxy(trial: &TrialOptions, stop: &Stop) -> anyhow::Result<ProxyProcess
 /// Times of a trial.
 struct Trial {
     none: Timed,
-    /// Of each of [`COMPRESSIONS`]; none where it isn't offered, or takes too long.
-    by_server: Vec<Option<Timed>>,
-    by_wirepress: Vec<Option<Timed>>,
+    /// Of each of [`Candidate::all`].
+    outcomes: Vec<Outcome>,
 }
 
-/// Everything in turn; `told` of the time that is left.
+/// Everything in turn, where the candidates' codecs take `codecs_s` of a pass; `told` of the time that is left.
 fn time(
     source: &Source<'_>,
     proxied: Option<&Address>,
     statements: &[Statement],
+    codecs_s: &[f64],
     time: Duration,
     told: impl FnMut(Duration),
 ) -> anyhow::Result<Trial> {
     // Between two processes of this machine nothing is encrypted.
     let plain = Account { tls: None, ..source.account.clone() };
     let proxied = proxied.map(|address| Source { address, account: &plain, ..*source });
-    let mut sources = vec![(source, Compression::NONE)];
-    sources.extend(COMPRESSIONS.map(|compression| (source, compression)));
-    if let Some(proxied) = &proxied {
-        sources.extend(COMPRESSIONS.map(|compression| (proxied, compression)));
-    }
-    let mut timed = traffic::time(&sources, statements, time, told)?.into_iter();
-    let none = timed.next().flatten().context("the statements could not be timed")?;
-    let by_server = timed.by_ref().take(COMPRESSIONS.len()).collect();
-    let by_wirepress = timed.chain(std::iter::repeat_with(|| None)).take(COMPRESSIONS.len()).collect();
-    Ok(Trial { none, by_server, by_wirepress })
+    let contenders: Vec<Contender<'_>> = Candidate::all()
+        .zip(codecs_s)
+        .filter_map(|(Candidate { packer, compression }, codec_s)| {
+            let source = match packer {
+                Packer::Server => Some(source),
+                Packer::Wirepress => proxied.as_ref(),
+            };
+            Some(Contender { source: source?, compression, codec_s: *codec_s })
+        })
+        .collect();
+    let (none, mut outcomes) = traffic::time(source, &contenders, statements, time, told)?;
+    // Where there is no proxy its candidates, which are the last, are missing.
+    outcomes.resize_with(codecs_s.len(), || Outcome::NotOffered);
+    Ok(Trial { none, outcomes })
 }
 
 /// How the workload travels under none and under every candidate.
@@ -294,40 +302,42 @@ fn ways(
 ) -> (Way, Vec<Entrant>) {
     let cost = over.as_cost();
     let none = &timed.none;
-    let mut none_way = Way::measured(exchanges, none, none, &none.packed_bytes, &Candidate::NONE, &cost);
-    let mut entrants = Vec::new();
-    for ((compression, timed), rates) in COMPRESSIONS.into_iter().zip(&timed.by_server).zip(rates) {
-        let Some(timed) = timed else { continue };
-        let candidate = Candidate { packer: Packer::Server, compression };
-        let way = Way::measured(exchanges, none, timed, &timed.packed_bytes, &candidate, &cost);
+    let measured = |candidate: &Candidate, timed: &Timed| {
+        let carried_bytes = match candidate.packer {
+            Packer::Server => &timed.packed_bytes,
+            Packer::Wirepress => &none.packed_bytes,
+        };
+        Way::measured(exchanges, none, timed, carried_bytes, candidate, &cost)
+    };
+    let mut none_way = measured(&Candidate::NONE, none);
+    for (candidate, outcome) in Candidate::all().zip(&timed.outcomes) {
         // Packing makes no source faster: what looks like it is the link, which less had to cross.
-        if !over.is_at_least {
-            none_way = none_way.no_slower_than(&way);
+        if let (Packer::Server, Outcome::Timed(timed), false) = (candidate.packer, outcome, over.is_at_least)
+        {
+            none_way = none_way.no_slower_than(&measured(&candidate, timed));
         }
-        // A server's zstd is the same code; its zlib is not.
-        let rates = (compression.algorithm == codec::Algorithm::Zstd).then_some(*rates);
-        entrants.push(Entrant { candidate, way, is_measured: true, rates });
     }
     // Where the link to the server was most of what a pass waited for, it hides what the proxy costs.
     let link_s: f64 = none.packed_bytes.iter().sum::<f64>() / cost.rate_bytes_per_s;
     let is_hidden = link_s > none.pass_s.value / 2.0;
-    for ((compression, timed), rates) in COMPRESSIONS.into_iter().zip(&timed.by_wirepress).zip(rates) {
-        let candidate = Candidate { packer: Packer::Wirepress, compression };
-        let (way, is_measured) = match timed {
-            Some(timed) if !is_hidden => {
-                (Way::measured(exchanges, none, timed, &none.packed_bytes, &candidate, &cost), true)
+    let entrant = |((candidate, outcome), rates): ((Candidate, &Outcome), &CodecRates)| {
+        let (way, is_measured) = match (candidate.packer, outcome) {
+            (Packer::Server, Outcome::NotOffered) => return None,
+            (packer, Outcome::Timed(timed)) if packer == Packer::Server || !is_hidden => {
+                (measured(&candidate, timed), true)
             }
             _ => (Way::computed(&none_way, exchanges, rates, &candidate, shared_cores), false),
         };
-        entrants.push(Entrant { candidate, way, is_measured, rates: Some(*rates) });
-    }
+        Some(Entrant { candidate, way, is_measured, rates: Some(*rates) })
+    };
+    let entrants = Candidate::all().zip(&timed.outcomes).zip(rates).filter_map(entrant).collect();
     (none_way, entrants)
 }
 
-/// `60 exchanges timed (3 statements, 20 passes per candidate)`.
+/// `60 exchanges timed (3 statements, 20 passes without compression)`.
 fn evidence(statements: usize, passes: usize) -> String {
     format!(
-        "{} timed ({}, {} pass{} per candidate)",
+        "{} timed ({}, {} pass{} without compression)",
         counted(statements * passes, "exchange"),
         counted(statements, "statement"),
         passes,
@@ -338,16 +348,28 @@ fn evidence(statements: usize, passes: usize) -> String {
 /// What a reader must know of how this was measured.
 fn notes(link: &KnownLink, measured: &KnownLink, timed: &Trial, is_beside: bool) -> Vec<String> {
     let mut notes = Vec::new();
-    let missing: Vec<String> = COMPRESSIONS
-        .into_iter()
-        .zip(&timed.by_server)
-        .filter(|(_, timed)| timed.is_none())
-        .map(|(compression, _)| Candidate { packer: Packer::Server, compression }.setting())
-        .collect();
+    let told = |is: fn(&Candidate, &Outcome) -> bool| {
+        let those =
+            Candidate::all().zip(&timed.outcomes).filter(|(candidate, outcome)| is(candidate, outcome));
+        those.map(|(candidate, _)| candidate).collect::<Vec<_>>()
+    };
+    let listed = |names: Vec<String>| names.join(", ");
+    let missing = told(|candidate, outcome| {
+        candidate.packer == Packer::Server && matches!(outcome, Outcome::NotOffered)
+    });
     if !missing.is_empty() {
         notes.push(format!(
-            "The server does not offer {}, or is too slow with it to be timed: wirepress beside it would.",
-            missing.join(", ")
+            "The server does not offer {}: wirepress beside it would.",
+            listed(missing.iter().map(Candidate::setting).collect())
+        ));
+    }
+    let skipped = told(|_, outcome| matches!(outcome, Outcome::DoesNotFit));
+    if !skipped.is_empty() {
+        notes.push(format!(
+            "Not timed, but computed from the rates of the codecs: {}. {ROUNDS_MIN} passes through the statements with \
+             each don't fit into the time. Give it fewer statements, a LIMIT, or more than {TIME_MAX_S} s (--for), to have \
+             them timed.",
+            listed(skipped.iter().map(Candidate::to_string).collect())
         ));
     }
     if link.is_assumed
@@ -383,8 +405,8 @@ fn notes(link: &KnownLink, measured: &KnownLink, timed: &Trial, is_beside: bool)
 
 /// The longest part.
 const TIMING: &str = "running the statements under each candidate in turn";
-/// Of the samples, with all codecs.
-const PACKING_TIME: Duration = Duration::from_secs(2);
+/// Of the samples, as every candidate packs.
+const PACKING_TIME: Duration = Duration::from_secs(4);
 const REMEDIES: Remedies = Remedies {
     exchanges: "give it more statements or more time (--for)",
     replies: "give it statements with larger replies, or more of them",

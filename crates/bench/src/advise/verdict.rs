@@ -2,11 +2,11 @@
 //!
 //! Invariants: no verdict on too little, see [`wants`]; a gain below [`GAIN_MIN`], or one whose interval holds none, is
 //! no reason to change anything; of candidates that are as fast as each other within [`TIE`] the one that costs the
-//! least CPU is taken.
+//! least CPU is taken, and of those whose CPU is the same within [`CPU_TIE`] one that needs no further process.
 //!
 //! Not here: words (`report`), the model (`forecast`).
 
-use super::candidate::{Candidate, CodecRates};
+use super::candidate::{Candidate, CodecRates, Packer};
 use super::forecast::{Border, Change, LinkShape, Way, border, change};
 
 /// A candidate over the link.
@@ -24,7 +24,7 @@ pub(crate) struct Judged {
     pub(crate) change: Change,
     /// Plain bytes in terms of packed ones.
     pub(crate) ratio: f64,
-    /// CPU for a GB, both ends; not known of a server's zlib, which is not ours.
+    /// CPU for a GB, both ends, as far as it is known.
     pub(crate) cpu_s_per_gb: Option<f64>,
     /// Up to which rate it is faster than none, at the link's round trip.
     pub(crate) border: Border,
@@ -71,11 +71,19 @@ pub(crate) fn choose(judged: &[Judged]) -> Choice {
     let gains = |one: &Judged| one.change.value <= 1.0 - GAIN_MIN && one.change.high < 1.0;
     let fastest =
         judged.iter().filter(|one| gains(one)).map(|one| one.change.value).fold(f64::INFINITY, f64::min);
-    let tied =
-        judged.iter().enumerate().filter(|(_, one)| gains(one) && one.change.value <= fastest * (1.0 + TIE));
-    // What needs no further process is preferred to what costs as much, and what is not known costs most.
-    let cost = |one: &Judged| one.cpu_s_per_gb.unwrap_or(f64::MAX);
-    tied.min_by(|(_, a), (_, b)| cost(a).total_cmp(&cost(b)))
+    let tied = || {
+        let all = judged.iter().enumerate();
+        all.filter(|(_, one)| gains(one) && one.change.value <= fastest * (1.0 + TIE))
+    };
+    // What is not known costs most.
+    let cost = |one: &Judged| one.cpu_s_per_gb.unwrap_or(f64::INFINITY);
+    let cheapest = tied().map(|(_, one)| cost(one)).fold(f64::INFINITY, f64::min);
+    tied()
+        .filter(|(_, one)| cost(one) <= cheapest * (1.0 + CPU_TIE))
+        .min_by(|(_, a), (_, b)| {
+            let is_further_process = |one: &Judged| one.candidate.packer == Packer::Wirepress;
+            is_further_process(a).cmp(&is_further_process(b)).then(cost(a).total_cmp(&cost(b)))
+        })
         .map_or(Choice::Leave, |(place, _)| Choice::Use(place))
 }
 
@@ -121,6 +129,8 @@ pub(crate) fn wants(timed: usize, sampled_bytes: usize, spread: f64, remedies: &
 pub(crate) const GAIN_MIN: f64 = 0.05;
 /// Times that differ by less are the same: the model is no better.
 const TIE: f64 = 0.05;
+/// CPU that differs by less is the same: two runs of a codec differ by as much.
+const CPU_TIE: f64 = 0.1;
 /// Fewer exchanges have no interval worth the name.
 const EXCHANGES_MIN: usize = 5;
 /// A codec's first frame of 16 KiB says little about the rest.
@@ -132,7 +142,6 @@ mod tests {
     use codec::Algorithm;
 
     use super::*;
-    use crate::advise::candidate::Packer;
     use crate::advise::traffic::{Exchange, Timed};
     use crate::client::Compression;
     use crate::stats::Estimate;
@@ -179,6 +188,22 @@ mod tests {
             judged((0.4, 0.5, 0.6), None),
         ];
         assert_eq!(choose(&all), Choice::Use(1));
+    }
+
+    #[test]
+    fn of_equal_times_wirepress_is_chosen_where_the_server_takes_more_cpu_or_nobody_knows_how_much() {
+        let by = |packer, cpu_s_per_gb| {
+            let mut one = judged((0.4, 0.5, 0.6), cpu_s_per_gb);
+            one.candidate.packer = packer;
+            one
+        };
+        let chosen =
+            |server, wirepress| choose(&[by(Packer::Server, server), by(Packer::Wirepress, wirepress)]);
+        assert_eq!(chosen(Some(3.0), Some(1.0)), Choice::Use(1));
+        assert_eq!(chosen(None, Some(9.0)), Choice::Use(1));
+        assert_eq!(chosen(Some(1.0), Some(3.0)), Choice::Use(0));
+        // The same but for the noise of measuring: no further process.
+        assert_eq!(chosen(Some(1.05), Some(1.0)), Choice::Use(0));
     }
 
     #[test]

@@ -81,6 +81,9 @@ fn a_slow_link_is_worth_packing_and_nothing_is_left_on_the_server() {
     let read = |name: &str| std::fs::read_to_string(folder.path().join("out").join(name)).unwrap();
     let json: Value = serde_json::from_str(&read("advice.json")).unwrap();
     assert_eq!(json["verdict"], "use");
+    // How often the interval holds is beside it.
+    assert_eq!(json["interval_holds"], 0.8);
+    assert!(json["sentence"].as_str().unwrap().contains(" in about 4 of 5)"), "{told}");
     let change = json["subject"]["change"].as_f64().unwrap();
     // The reply packs to half and better, and the link is all that counts.
     assert!((0.1..0.7).contains(&change), "{change}");

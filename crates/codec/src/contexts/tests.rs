@@ -197,3 +197,26 @@ fn zstd_1_makes_digits_smaller_than_the_library_does_in_the_frames_of_a_server()
         assert!(own < of_a_server, "{frame_len}: {own} {of_a_server}");
     }
 }
+
+#[test]
+fn what_is_packed_as_a_server_does_is_what_the_library_makes_and_is_read_as_any_other() {
+    let plain: Vec<u8> = (0_u32..2_000).flat_map(|n| (n * 7919 % 10_007).to_string().into_bytes()).collect();
+    let of_a_server = |algorithm, level| {
+        let mut packed = Vec::new();
+        assert!(Contexts::of_a_server().compress(algorithm, level, &plain, &mut packed).unwrap());
+        assert!(Contexts::is_canonical(algorithm, &packed, &plain));
+        let mut out = Vec::new();
+        Contexts::new().decompress(algorithm, &packed, plain.len(), &mut out).unwrap();
+        assert_eq!(out, plain);
+        packed
+    };
+    for level in [1_u8, 3, 7] {
+        let mut room = vec![0; plain.len()];
+        let len = zstd_safe::compress(&mut room[..], &plain, i32::from(level)).unwrap();
+        assert_eq!(of_a_server(Algorithm::Zstd, level), room[..len]);
+    }
+    assert_ne!(Some(of_a_server(Algorithm::Zstd, 3)), pack(Algorithm::Zstd, 3, &plain));
+    assert_eq!(of_a_server(Algorithm::Zlib, 1), of_a_server(Algorithm::Zlib, 9));
+    let noise: Vec<u8> = (0..=255).collect();
+    assert!(!Contexts::of_a_server().compress(Algorithm::Zlib, 6, &noise, &mut Vec::new()).unwrap());
+}

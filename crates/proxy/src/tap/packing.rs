@@ -1,8 +1,8 @@
 //! The tap's own thread: packs and unpacks sampled frames by each codec, within a budget of CPU time.
 //!
 //! ```text
-//!  frame ─┬─▶ in pieces as a server packs ─┐
-//!         └─▶ whole, as wirepress does    ─┴─▶ each codec: lengths, CPU time ─▶ wiped
+//!  frame ─┬─▶ in pieces, as a server packs ─┐
+//!         └─▶ whole, as wirepress does     ─┴─▶ each codec: lengths, CPU time ─▶ wiped
 //! ```
 //! Invariants: nothing is kept but sums; after a second or so, its CPU time is at most [`BUDGET`] of the run's time, but for
 //! the frames that are held.
@@ -48,7 +48,8 @@ pub(super) fn pack(run: &Run, samples: &Receiver<Sample>, shared: &Weak<Shared>)
 
 /// The codecs, and what they made of everything so far.
 struct Bench {
-    contexts: Contexts,
+    wirepress: Contexts,
+    server: Contexts,
     codecs: Vec<TapCodec>,
     packed: Zeroizing<Vec<u8>>,
     plain: Zeroizing<Vec<u8>>,
@@ -70,7 +71,8 @@ impl Bench {
         };
         let codecs = [SHARED_FRAME_LEN_UNKNOWN, FRAME_LEN].map(|len| ADVISED.map(codec(len)));
         Self {
-            contexts: Contexts::new(),
+            wirepress: Contexts::new(),
+            server: Contexts::of_a_server(),
             codecs: codecs.concat(),
             packed: Zeroizing::new(Vec::with_capacity(2 * FRAME_LEN)),
             plain: Zeroizing::new(Vec::with_capacity(FRAME_LEN)),
@@ -92,11 +94,12 @@ impl Bench {
 
     /// The sums with this frame.
     fn once(&mut self, mut codec: TapCodec, plain: &[u8]) -> Option<TapCodec> {
+        let is_whole = codec.frame_len_max == FRAME_LEN;
+        let contexts = if is_whole { &mut self.wirepress } else { &mut self.server };
         self.packed.clear();
         let begin = cpu();
         for piece in plain.chunks(codec.frame_len_max) {
-            frame::encode(&mut self.contexts, codec.algorithm, codec.level, 0, piece, &mut self.packed)
-                .ok()?;
+            frame::encode(contexts, codec.algorithm, codec.level, 0, piece, &mut self.packed).ok()?;
             codec.frames += 1;
         }
         let middle = cpu();
@@ -104,7 +107,7 @@ impl Bench {
         while let Some((header, behind)) = frame::Header::parse(rest).zip(rest.get(frame::HEADER_LEN..)) {
             let (body, next) = behind.split_at_checked(header.packed_len)?;
             self.plain.clear();
-            frame::decode(&mut self.contexts, codec.algorithm, header, body, &mut self.plain).ok()?;
+            frame::decode(contexts, codec.algorithm, header, body, &mut self.plain).ok()?;
             rest = next;
         }
         codec.unpack += cpu().saturating_sub(middle);

@@ -37,14 +37,13 @@ use anyhow::bail;
 use codec::Algorithm;
 use lab::link::Address;
 use wire::Capabilities;
-use wire::limits::SHARED_FRAME_LEN_UNKNOWN;
 
 pub use self::running::RunningOptions;
 pub use self::tap_server::{TapServer, TapServerFault};
 
 pub(crate) use self::gathered::Gathered;
 pub(crate) use self::tap::Tap;
-use super::candidate::{COMPRESSIONS, Candidate, CodecRates, Packer, codec_rates};
+use super::candidate::{Candidate, CodecRates, Packer, ZLIB_CPU, codec_rates};
 use super::forecast::{LinkShape, Way};
 use super::link::{self, KnownLink};
 use super::traffic::{Exchange, Timed};
@@ -252,10 +251,10 @@ impl Observation {
         let entrants = self.entrants(&exchanges, &none_way)?;
         self.notes.extend(told::left_out(&self.gathered.counts));
         if self.offers(Capabilities::COMPRESS) {
-            self.notes.push(
-                "Server zlib was computed with wirepress's zlib; the server's own is another code, and slower."
-                    .to_owned(),
-            );
+            self.notes.push(format!(
+                "Server zlib was computed with zlib-rs at the server's level; the server's own zlib is another code, taken for \
+                 {ZLIB_CPU} times as slow."
+            ));
         }
         if !self.offers(Capabilities::ZSTD_COMPRESSION_ALGORITHM) {
             self.notes.push("The server does not offer zstd: wirepress beside it would.".to_owned());
@@ -293,35 +292,25 @@ impl Observation {
 
     /// Every candidate, computed.
     fn entrants(&self, exchanges: &[Exchange], none_way: &Way) -> anyhow::Result<Vec<Entrant>> {
-        let frames = self.gathered.frames.kept();
-        let server_frames: Vec<Vec<u8>> = frames
-            .iter()
-            .flat_map(|frame| frame.chunks(SHARED_FRAME_LEN_UNKNOWN))
-            .map(<[u8]>::to_vec)
-            .collect();
         let mut entrants = Vec::new();
-        for (packer, frames) in [(Packer::Server, server_frames.as_slice()), (Packer::Wirepress, frames)] {
-            for compression in COMPRESSIONS {
-                let is_zlib = compression.algorithm == Algorithm::Zlib;
-                let capability =
-                    if is_zlib { Capabilities::COMPRESS } else { Capabilities::ZSTD_COMPRESSION_ALGORITHM };
-                if packer == Packer::Server && !self.offers(capability) {
-                    continue;
-                }
-                let candidate = Candidate { packer, compression };
-                let rates = match &self.sampled {
-                    Sampled::Frames => codec_rates(compression, frames)?,
-                    Sampled::Elsewhere { rates, .. } => {
-                        let known = rates.iter().find(|(known, _)| *known == candidate);
-                        let Some((_, rates)) = known else { continue };
-                        *rates
-                    }
-                };
-                let way = Way::computed(none_way, exchanges, &rates, &candidate, None);
-                // A server's zstd is the same code; its zlib is not.
-                let rates = (packer == Packer::Wirepress || !is_zlib).then_some(rates);
-                entrants.push(Entrant { candidate, way, is_measured: false, rates });
+        for candidate in Candidate::all() {
+            let capability = match candidate.compression.algorithm {
+                Algorithm::Zlib => Capabilities::COMPRESS,
+                _ => Capabilities::ZSTD_COMPRESSION_ALGORITHM,
+            };
+            if candidate.packer == Packer::Server && !self.offers(capability) {
+                continue;
             }
+            let rates = match &self.sampled {
+                Sampled::Frames => codec_rates(&candidate, self.gathered.frames.kept())?,
+                Sampled::Elsewhere { rates, .. } => {
+                    let known = rates.iter().find(|(known, _)| *known == candidate);
+                    let Some((_, rates)) = known else { continue };
+                    *rates
+                }
+            };
+            let way = Way::computed(none_way, exchanges, &rates, &candidate, None);
+            entrants.push(Entrant { candidate, way, is_measured: false, rates: Some(rates) });
         }
         Ok(entrants)
     }

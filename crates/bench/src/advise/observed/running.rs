@@ -224,7 +224,7 @@ fn rates(client: &mut Client) -> anyhow::Result<Vec<(usize, Candidate, CodecRate
             Compression { algorithm: values.text()?.parse::<Algorithm>().ok()?, level: values.number()? };
         let (plain, packed): (f64, f64) = (values.number()?, values.number()?);
         let rate = |ns: f64| plain / (ns / 1e9).max(1e-9);
-        let rates = CodecRates {
+        let measured = CodecRates {
             ratio: plain / packed.max(1.0),
             pack_bytes_per_s: rate(values.number()?),
             unpack_bytes_per_s: rate(values.number()?),
@@ -232,7 +232,7 @@ fn rates(client: &mut Client) -> anyhow::Result<Vec<(usize, Candidate, CodecRate
         let candidates = [Packer::Server, Packer::Wirepress].map(|packer| Candidate { packer, compression });
         let candidate =
             candidates.into_iter().find(|one| one.frame_bytes().total_cmp(&frame_bytes).is_eq())?;
-        Some((plain as usize, candidate, rates))
+        Some((plain as usize, candidate, CodecRates::of(&candidate, measured)))
     };
     Ok(rows.into_iter().filter_map(read).collect())
 }

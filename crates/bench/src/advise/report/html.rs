@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use super::{Advice, border_text, cpu_text, heat_map, how_text, paste, scatter};
+use super::{Advice, border_text, cpu_text, heat_map, held, how_text, paste, scatter};
 use crate::report::html::escape::Text;
 use crate::report::number::short;
 
@@ -40,8 +40,8 @@ pub(super) fn html(advice: &Advice<'_>) -> String {
     if let Some(svg) = scatter::svg(advice) {
         writeln!(
             html,
-            "<section>\n<h2>What it gains and costs</h2>\n<p>On the sampled replies, with wirepress's codecs.</p>\n<div \
-             class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Chart\">\n{svg}</div>\n</section>"
+            "<section>\n<h2>What it gains and costs</h2>\n<p>On the sampled replies, packed as wirepress packs, and, in \
+             rings, as a server does.</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Chart\">\n{svg}</div>\n</section>"
         )
         .ok();
     }
@@ -63,10 +63,14 @@ pub(super) fn html(advice: &Advice<'_>) -> String {
 }
 
 fn push_candidates(html: &mut String, advice: &Advice<'_>) {
-    html.push_str(
+    write!(
+        html,
         "<section>\n<h2>All candidates</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"All \
-         candidates\"><table><caption>Over this link</caption>\n<thead><tr><th scope=\"col\">candidate</th>",
-    );
+         candidates\"><table><caption>Over this link; {} changes stay within their interval</caption>\n\
+         <thead><tr><th scope=\"col\">candidate</th>",
+        held()
+    )
+    .ok();
     let per = advice.findings.per;
     for head in ["known by", "ratio", "CPU s per GB", per.heading(), "× none", "interval", "pays below"] {
         write!(html, "<th scope=\"col\">{head}</th>").ok();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Advice, ROUND_TRIPS_S, paste};
 use crate::advise::Per;
-use crate::advise::forecast::Border;
+use crate::advise::forecast::{Border, INTERVAL_HOLDS};
 use crate::advise::link::{KnownLink, mbit_per_s};
 use crate::advise::verdict::{Choice, Judged};
 
@@ -33,6 +33,7 @@ pub(super) fn json(advice: &Advice<'_>) -> String {
         "verdict": match advice.choice { Choice::Use(_) => "use", Choice::Leave => "leave" },
         "sentence": advice.sentence(),
         "how_sure": advice.how_sure(),
+        "interval_holds": f64::from(INTERVAL_HOLDS.0) / f64::from(INTERVAL_HOLDS.1),
         "money": advice.money(),
         "subject": judged_value(advice.subject, findings.per),
         "link": link_value(&findings.link),

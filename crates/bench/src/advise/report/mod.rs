@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use super::forecast::{Border, RATE_MAX, RATE_MIN, border};
+use super::forecast::{Border, INTERVAL_HOLDS, RATE_MAX, RATE_MIN, border};
 use super::link::{KnownLink, mbit_per_s};
 use super::verdict::{Choice, Judged, choose};
 use super::{Findings, Options, Per, Prices};
@@ -79,8 +79,11 @@ impl Advice<'_> {
     fn sentence(&self) -> String {
         let one = self.subject;
         let change = format!(
-            "{:.2}x the time without compression ({:.2} to {:.2})",
-            one.change.value, one.change.low, one.change.high
+            "{:.2}x the time without compression ({:.2} to {:.2} in {})",
+            one.change.value,
+            one.change.low,
+            one.change.high,
+            held()
         );
         let where_it_flips = self.where_it_flips();
         let (setting, who) = (one.candidate.setting(), one.candidate.who());
@@ -147,10 +150,11 @@ impl Advice<'_> {
             "the candidate was computed from the rates of its codec on sampled replies"
         };
         format!(
-            "{}, {} of replies sampled; {how}. The interval holds the spread of these times and the model's own error; \
-             `wirepress bench advisor-score` says how often the model is right.",
+            "{}, {} of replies sampled; {how}. The interval holds the spread of these times and the model's own error; of the \
+             changes that `wirepress bench advisor-score` measured {} lay within such intervals.",
             findings.evidence,
             bytes(findings.sampled_bytes as f64),
+            held(),
         )
     }
 
@@ -276,6 +280,12 @@ fn milliseconds(seconds: f64) -> String {
 
 fn bytes(count: f64) -> String {
     if count >= 1e6 { format!("{} MB", short(count / 1e6)) } else { format!("{} kB", short(count / 1e3)) }
+}
+
+/// How often an interval holds what is measured.
+fn held() -> String {
+    let (held, of) = INTERVAL_HOLDS;
+    format!("about {held} of {of}")
 }
 
 /// Seconds of CPU, if they are known.

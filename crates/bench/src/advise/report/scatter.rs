@@ -5,19 +5,17 @@
 use std::fmt::Write;
 
 use super::Advice;
-use crate::advise::candidate::Packer;
+use crate::advise::candidate::{COMPRESSIONS, Candidate, Packer};
 use crate::report::html::axis::{Axis, tick_label};
 use crate::report::number::short;
 
 /// The drawing; nothing where no CPU is known.
 pub(super) fn svg(advice: &Advice<'_>) -> Option<String> {
-    // The server's zstd is wirepress's: one point for both.
-    let points: Vec<(String, f64, f64)> = advice
+    let points: Vec<(Candidate, f64, f64)> = advice
         .findings
         .judged
         .iter()
-        .filter(|one| one.candidate.packer == Packer::Wirepress)
-        .filter_map(|one| Some((one.candidate.setting(), one.cpu_s_per_gb?, one.ratio)))
+        .filter_map(|one| Some((one.candidate, one.cpu_s_per_gb?, one.ratio)))
         .collect();
     let range = |values: &mut dyn Iterator<Item = f64>| {
         values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)))
@@ -55,14 +53,20 @@ pub(super) fn svg(advice: &Advice<'_>) -> Option<String> {
         )
         .ok();
     }
-    for (index, (name, cpu, ratio)) in points.iter().enumerate() {
+    for (candidate, cpu, ratio) in &points {
         let (x, y) = (across.at(*cpu), up.at(*ratio));
-        let class = COLOURS.get(index).copied().unwrap_or("c-none");
-        let (anchor, text_x) = if x > RIGHT - 100.0 { ("end", x - 9.0) } else { ("start", x + 9.0) };
+        let colour = COMPRESSIONS.iter().zip(COLOURS).find(|(one, _)| **one == candidate.compression);
+        let class = colour.map_or("c-none", |(_, class)| class);
+        // The two points of a setting may lie on each other: their names go to either side.
+        let (shape, is_left) = match candidate.packer {
+            Packer::Server => ("ring", x > LEFT + NAME_WIDTH),
+            Packer::Wirepress => ("dot", x > RIGHT - NAME_WIDTH),
+        };
+        let (anchor, text_x) = if is_left { ("end", x - 9.0) } else { ("start", x + 9.0) };
         writeln!(
             svg,
-            "<circle class=\"dot {class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"6\"><title>{name}: ratio {}, {} CPU s per \
-             GB</title></circle><text class=\"figure\" x=\"{text_x:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{name}</text>",
+            "<circle class=\"{shape} {class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"6\"><title>{candidate}: ratio {}, {} CPU s per \
+             GB</title></circle><text class=\"figure\" x=\"{text_x:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{candidate}</text>",
             short(*ratio),
             short(*cpu),
             y + 4.0
@@ -83,6 +87,8 @@ pub(super) fn svg(advice: &Advice<'_>) -> Option<String> {
 
 /// By the order of the compressions.
 const COLOURS: [&str; 5] = ["c-zlib", "c-z1", "c-z2", "c-z3", "c-z4"];
+/// Of the longest, `wirepress zstd 10`.
+const NAME_WIDTH: f64 = 150.0;
 const LEFT: f64 = 70.0;
 const RIGHT: f64 = 880.0;
 const TOP: f64 = 15.0;

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use codec::Algorithm;
 use lab::generate::Sequence;
 use lab::link::{Address, Link};
@@ -20,8 +20,8 @@ use super::draw::{Drawn, NEAR_FACTOR, RATE_MAX, RATE_MIN};
 use crate::advise::candidate::{Candidate, Packer};
 use crate::advise::forecast::{Border, Change, LinkShape, Way, border, change};
 use crate::advise::statements::Statement;
-use crate::advise::traffic::{self, Source, Timed};
-use crate::client::{Compression, Stop};
+use crate::advise::traffic::{self, Contender, Outcome, Source, Timed};
+use crate::client::Stop;
 use crate::run::{Database, ProxyProcess};
 
 /// What is drawn.
@@ -157,9 +157,13 @@ impl<'a> Stage<'a> {
             Packer::Server => self.source(&direct),
             Packer::Wirepress => self.source(&proxied_address),
         };
-        let sources = [(&none, Compression::NONE), (&packed, cell.candidate.compression)];
-        let mut timed = traffic::time(&sources, &cell.statements(), time, |_| {})?.into_iter().flatten();
-        timed.next().zip(timed.next()).map(<[Timed; 2]>::from).context("not everything could be timed")
+        // A cell is small: it needs no prediction to fit.
+        let contender = Contender { source: &packed, compression: cell.candidate.compression, codec_s: 0.0 };
+        let (none, mut outcomes) = traffic::time(&none, &[contender], &cell.statements(), time, |_| {})?;
+        let Some(Outcome::Timed(packed)) = outcomes.pop() else {
+            bail!("{} could not be timed in two minutes", cell.candidate)
+        };
+        Ok([none, packed])
     }
 
     fn source<'b>(&'b self, address: &'b Address) -> Source<'b> {

@@ -1,13 +1,11 @@
 //! What a server would make of its replies, tried on a part of one.
 //!
 //! A server packs with the library's own parameters, which differ from ours (`examples/speeds.rs`): so the sample is packed as it
-//! would do, in the time that this host takes for that.
+//! would do ([`Contexts::of_a_server`]), in the time that this host takes for that.
 
 use std::time::Instant;
 
-use zstd_safe::{CCtx, CParameter};
-
-use crate::{Algorithm, Fault};
+use crate::{Algorithm, Contexts, Fault};
 
 /// A part of an uncompressed reply, packed as a server packs at level 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,15 +22,14 @@ impl Sample {
     /// # Errors
     /// The library failed, in practice for want of memory.
     pub fn of(plain: &[u8]) -> Result<Self, Fault> {
-        let failed = |_| Fault::LibraryFailed(Algorithm::Zstd);
-        let mut context = CCtx::try_create().ok_or(Fault::LibraryFailed(Algorithm::Zstd))?;
-        context.set_parameter(CParameter::CompressionLevel(1)).map_err(failed)?;
-        let mut room = vec![0; zstd_safe::compress_bound(plain.len())];
-        context.compress2(&mut room[..], plain).map_err(failed)?;
+        let mut contexts = Contexts::of_a_server();
+        let mut packed = Vec::with_capacity(plain.len());
+        contexts.compress(Algorithm::Zstd, 1, plain, &mut packed)?;
+        packed.clear();
         let begun = Instant::now();
-        let packed_len = context.compress2(&mut room[..], plain).map_err(failed)?;
+        let shrinks = contexts.compress(Algorithm::Zstd, 1, plain, &mut packed)?;
         let took_s = begun.elapsed().as_secs_f64().max(1e-9);
-        let ratio = (plain.len() as f64 / packed_len.max(1) as f64).max(1.0);
+        let ratio = if shrinks { plain.len() as f64 / packed.len().max(1) as f64 } else { 1.0 };
         Ok(Self { ratio, packs_per_s: plain.len() as f64 / took_s })
     }
 }
