@@ -62,7 +62,7 @@ fn rows(count: u32) -> String {
 }
 
 /// Many times what the controller needs.
-const SCANS_MAX: usize = 15;
+const SCANS_MAX: usize = 60;
 
 /// Why the listener's last frame to the dialer went as it did.
 fn reason(halves: &Halves) -> &'static str {
