@@ -21,6 +21,34 @@ pub(super) fn text(advice: &Advice<'_>) -> String {
     if let Some(money) = advice.money() {
         text.push_str(&wrapped(&format!("Money: {money}"), "", ""));
     }
+    push_candidates(&mut text, advice);
+    push_money(&mut text, advice);
+    // A String takes everything.
+    writeln!(text, "\nWhere {} breaks even:", advice.subject.candidate).ok();
+    for (round_trip_s, border) in advice.borders(&ROUND_TRIPS_S) {
+        writeln!(text, "  round trip {:>8}   {:>14}", milliseconds(round_trip_s), border_text(border)).ok();
+    }
+    text.push('\n');
+    for note in &findings.notes {
+        text.push_str(&wrapped(note, "", ""));
+    }
+    for (title, lines) in paste::lines(advice, &Driver::COMMON) {
+        writeln!(text, "\n{title}").ok();
+        for line in lines {
+            writeln!(text, "    {line}").ok();
+        }
+    }
+    if advice.drivers.is_empty() && advice.chooses_something() {
+        text.push('\n');
+        let names = Driver::ALL.map(Driver::name).join(", ");
+        text.push_str(&wrapped(&format!("Lines for another driver: --driver, of {names}."), "", ""));
+    }
+    writeln!(text, "\nTook {}.", duration(findings.took.as_secs_f64())).ok();
+    text
+}
+
+fn push_candidates(text: &mut String, advice: &Advice<'_>) {
+    let findings = advice.findings;
     // A String takes everything.
     writeln!(
         text,
@@ -63,28 +91,6 @@ pub(super) fn text(advice: &Advice<'_>) -> String {
         )
         .ok();
     }
-    push_money(&mut text, advice);
-    writeln!(text, "\nWhere {} breaks even:", advice.subject.candidate).ok();
-    for (round_trip_s, border) in advice.borders(&ROUND_TRIPS_S) {
-        writeln!(text, "  round trip {:>8}   {:>14}", milliseconds(round_trip_s), border_text(border)).ok();
-    }
-    text.push('\n');
-    for note in &findings.notes {
-        text.push_str(&wrapped(note, "", ""));
-    }
-    for (title, lines) in paste::lines(advice, &Driver::COMMON) {
-        writeln!(text, "\n{title}").ok();
-        for line in lines {
-            writeln!(text, "    {line}").ok();
-        }
-    }
-    if advice.drivers.is_empty() && advice.chooses_something() {
-        text.push('\n');
-        let names = Driver::ALL.map(Driver::name).join(", ");
-        text.push_str(&wrapped(&format!("Lines for another driver: --driver, of {names}."), "", ""));
-    }
-    writeln!(text, "\nTook {}.", duration(findings.took.as_secs_f64())).ok();
-    text
 }
 
 /// What each candidate does to the bill, if a month's bytes are known.
