@@ -41,7 +41,7 @@ pub(super) fn text(advice: &Advice<'_>) -> String {
     if advice.drivers.is_empty() && advice.chooses_something() {
         text.push('\n');
         let names = Driver::ALL.map(Driver::name).join(", ");
-        text.push_str(&wrapped(&format!("Lines for another driver: --driver, of {names}."), "", ""));
+        text.push_str(&wrapped(&format!("Lines for another driver: --driver NAME, one of {names}."), "", ""));
     }
     writeln!(text, "\nTook {}.", duration(findings.took.as_secs_f64())).ok();
     text

@@ -53,7 +53,7 @@ pub enum Driver {
     MysqlAsync,
     /// Of Rust; it has no compression.
     Sqlx,
-    /// libmysqlclient, the only one that asks for zstd.
+    /// libmysqlclient, the only one here that can ask for zstd.
     CApi,
 }
 

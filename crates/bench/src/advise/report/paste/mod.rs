@@ -96,7 +96,7 @@ impl Target<'_> {
             }
             format!("{}: no option asks for {}", titles.join("; "), compression.algorithm.name())
         } else if compression.algorithm == Algorithm::Zstd {
-            "All drivers but MySQL's C API know zlib at most".to_owned()
+            "Of the drivers known here only MySQL's C API can ask for zstd".to_owned()
         } else {
             "Drivers without compression, such as PyMySQL and sqlx".to_owned()
         };
