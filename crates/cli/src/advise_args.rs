@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use bench::advise::Driver;
 use clap::{ArgGroup, Args};
 use lab::link::Link;
 use proxy::Address;
@@ -80,6 +81,10 @@ pub(crate) struct AdviseArgs {
     /// Price of an hour of a core, in the same currency.
     #[arg(long, value_name = "PRICE", requires = "gb_per_month", value_parser = price)]
     pub(crate) price_per_core_hour: Option<f64>,
+    /// A driver that lines to paste are wanted for, such as mysqli. May be given several times [default: the most common
+    /// ones on the terminal, all that are known in the files of --out and with --json].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) driver: Vec<Driver>,
     /// A folder for advice.html and advice.json.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,

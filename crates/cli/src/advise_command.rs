@@ -35,6 +35,7 @@ pub(crate) fn run(args: AdviseArgs) -> anyhow::Result<()> {
             per_gb: args.price_per_gb,
             per_core_hour: args.price_per_core_hour,
         },
+        drivers: args.driver,
         out: args.out,
         json: args.json,
     };

@@ -147,7 +147,8 @@ pub(crate) struct LinksArgs {
 ///
 /// Each cell is forecast from what was measured without its link, then measured over it; a third and more lie within a
 /// factor 2 of the border at which compression stops paying. The exit code is 1 when the forecasts are worse than
-/// promised: the sign right in 95 % of the cells whose effect exceeds 5 %, the times within 15 % in 90 %.
+/// promised: the sign right in 95 % of the cells whose effect exceeds 5 %, the times within 15 % in 90 %;
+/// and with fewer than 40 cells, which are no score.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AdvisorScoreArgs {
     /// The database that is started for it.

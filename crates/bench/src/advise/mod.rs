@@ -36,6 +36,7 @@ use lab::link::{Address, Link};
 
 pub(crate) use link::is_loopback;
 pub use observed::{PcapOptions, RunningOptions, TapOptions, TapServer, TapServerFault};
+pub use report::Driver;
 pub use score::{ScoreOptions, run as score};
 pub use trial::{SslOption, StatementSource, TrialOptions};
 
@@ -57,6 +58,8 @@ pub struct Options {
     pub seed: u64,
     /// What money is made of.
     pub prices: Prices,
+    /// Drivers that lines to paste are wanted for; empty: the most common ones on the terminal, all in files.
+    pub drivers: Vec<Driver>,
     /// A folder for advice.html and advice.json.
     pub out: Option<PathBuf>,
     /// JSON instead of words on standard output.

@@ -211,17 +211,11 @@ impl Database {
         mut filled: impl FnMut(&Table, u32),
     ) -> anyhow::Result<()> {
         let mut client = self.connect(stop)?;
+        if existing == Existing::Refuse {
+            self.refuse(&mut client, tables)?;
+        }
         for table in tables {
             let failed = || format!("cannot make the table {} on {}", table.name, self.address);
-            let is_there = || {
-                format!(
-                    "the schema '{}' has a table {} already; name an empty schema in the server's URL",
-                    self.account.database, table.name
-                )
-            };
-            if existing == Existing::Refuse {
-                ensure!(!has(&mut client, table).with_context(failed)?, is_there());
-            }
             // Before it is made: whoever interrupts that does not hear whether it was.
             self.remember(table);
             if existing == Existing::Replace {
@@ -231,7 +225,7 @@ impl Database {
                 // A server that refuses has made nothing; what has the name by now is somebody else's.
                 if let (ClientFault::Refused(error), Existing::Refuse) = (&fault, existing) {
                     self.forget(table);
-                    ensure!(error.code != ER_TABLE_EXISTS_ERROR, is_there());
+                    ensure!(error.code != ER_TABLE_EXISTS_ERROR, self.is_taken(&[table]));
                 }
                 return Err(fault).with_context(failed);
             }
@@ -250,6 +244,34 @@ impl Database {
         }
         client.quit();
         Ok(())
+    }
+
+    /// Tells of all tables at once that are there already.
+    fn refuse(&self, client: &mut Client, tables: &[Table]) -> anyhow::Result<()> {
+        let mut taken = Vec::new();
+        for table in tables {
+            if has(client, table).with_context(|| format!("cannot look for a table {}", table.name))? {
+                taken.push(table);
+            }
+        }
+        ensure!(taken.is_empty(), self.is_taken(&taken));
+        Ok(())
+    }
+
+    /// Nobody but the user knows whose they are: a run whose server went away could not drop its own.
+    fn is_taken(&self, tables: &[&Table]) -> String {
+        let schema = &self.account.database;
+        let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
+        let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
+        let full: Vec<String> =
+            names.iter().map(|name| format!("{}.{}", quoted(schema), quoted(name))).collect();
+        let (a_table, them) = if names.len() == 1 { ("a table", "it") } else { ("tables", "them") };
+        format!(
+            "the schema '{schema}' has {a_table} {} already; name an empty schema in the server's URL, or, if a run whose server \
+             went away left {them} there, drop {them} first: DROP TABLE {};",
+            names.join(" and "),
+            full.join(", ")
+        )
     }
 
     /// Whether it packs with zstd itself; it is asked.

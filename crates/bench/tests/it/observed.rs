@@ -19,6 +19,7 @@ fn options(workload: Workload, folder: &Path, link: Option<&str>) -> Options {
         assume_link: link.map(|link| Link::parse(link).unwrap()),
         seed: 1,
         prices: Prices::default(),
+        drivers: Vec::new(),
         out: Some(folder.join("out")),
         json: false,
     }

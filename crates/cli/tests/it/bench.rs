@@ -305,6 +305,19 @@ fn a_server_that_dies_ends_the_run_and_what_was_measured_is_kept() {
     let samples = std::fs::read_to_string(run.join("samples.jsonl")).unwrap();
     assert!(records(&run, "sample") >= 1 && (1..=2).contains(&records(&run, "failure")), "{told}\n{samples}");
     assert!(run.join("report.md").is_file());
+
+    // Its table is there when the server is back; the line that is told makes way for the rest of the run.
+    server.restart().unwrap();
+    let resume = || {
+        let mut command = bench(folder.path(), &["rds-wide", "--resume", "run"]);
+        command.args(["--server", &url(&server, "free")]).output().unwrap()
+    };
+    let refused = resume();
+    let told = text(&refused.stderr);
+    let (_, drop) = told.split_once("drop it first: ").unwrap_or_else(|| panic!("{told}"));
+    server.sql(drop.lines().next().unwrap()).unwrap();
+    succeeded(&resume());
+    assert_eq!(server.sql("show tables from free").unwrap(), "");
 }
 
 /// A file system of its own, so small that it is soon full.

@@ -50,6 +50,7 @@ fn options(link: Option<&str>) -> Options {
         assume_link: link.map(|link| Link::parse(link).unwrap()),
         seed: 1,
         prices: Prices::default(),
+        drivers: Vec::new(),
         out: None,
         json: false,
     }

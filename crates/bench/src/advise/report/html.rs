@@ -4,9 +4,9 @@
 
 use std::fmt::Write;
 
-use super::{Advice, border_text, cpu_text, heat_map, held, how_text, paste, scatter};
+use super::{Advice, Driver, border_text, cpu_text, heat_map, held, how_text, paste, scatter};
 use crate::report::html::escape::Text;
-use crate::report::number::short;
+use crate::report::number::{capital, or_dash, short};
 
 /// The whole file.
 pub(super) fn html(advice: &Advice<'_>) -> String {
@@ -26,7 +26,7 @@ pub(super) fn html(advice: &Advice<'_>) -> String {
     // A String takes everything.
     writeln!(html, "<p>{}</p>", Text(&advice.how_sure())).ok();
     if let Some(money) = advice.money() {
-        writeln!(html, "<p>{}</p>", Text(&money)).ok();
+        writeln!(html, "<p>{}</p>", Text(&capital(&money))).ok();
     }
     writeln!(
         html,
@@ -46,8 +46,9 @@ pub(super) fn html(advice: &Advice<'_>) -> String {
         .ok();
     }
     push_candidates(&mut html, advice);
+    push_money(&mut html, advice);
     html.push_str("<section>\n<h2>To paste</h2>\n");
-    for (title, lines) in paste::lines(advice) {
+    for (title, lines) in paste::lines(advice, &Driver::ALL) {
         let lines: Vec<String> = lines.iter().map(|line| Text(line).to_string()).collect();
         writeln!(html, "<h3>{}</h3>", Text(&title.replace('\n', " "))).ok();
         if !lines.is_empty() {
@@ -97,6 +98,36 @@ fn push_candidates(html: &mut String, advice: &Advice<'_>) {
             one.change.low,
             one.change.high,
             border_text(one.border),
+        )
+        .ok();
+    }
+    html.push_str("</tbody></table></div>\n</section>\n");
+}
+
+/// What each candidate does to the bill, if a month's bytes are known.
+fn push_money(html: &mut String, advice: &Advice<'_>) {
+    let Some(gb) = advice.prices.gb_per_month else { return };
+    // A String takes everything.
+    write!(
+        html,
+        "<section>\n<h2>Money</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Money\"><table><caption>Of \
+         {} GB a month</caption>\n<thead><tr><th scope=\"col\">candidate</th>",
+        short(gb)
+    )
+    .ok();
+    for head in ["GB on the link", "saved on traffic", "core hours", "their cost", "gained"] {
+        write!(html, "<th scope=\"col\">{head}</th>").ok();
+    }
+    html.push_str("</tr></thead>\n<tbody>\n");
+    for one in &advice.findings.judged {
+        let Some(money) = advice.money_of(one) else { continue };
+        let cells = [money.saved, money.core_hours, money.spent, money.remaining()];
+        let cells: String = cells.into_iter().map(|cell| format!("<td>{}</td>", or_dash(cell))).collect();
+        writeln!(
+            html,
+            "<tr><th scope=\"row\">{}</th><td>{}</td>{cells}</tr>",
+            Text(&one.candidate.to_string()),
+            short(money.crossing_gb),
         )
         .ok();
     }

@@ -4,8 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Advice, ROUND_TRIPS_S, paste};
-use crate::advise::Per;
+use super::{Advice, Driver, ROUND_TRIPS_S, paste};
 use crate::advise::forecast::{Border, INTERVAL_HOLDS};
 use crate::advise::link::{KnownLink, mbit_per_s};
 use crate::advise::verdict::{Choice, Judged};
@@ -13,7 +12,7 @@ use crate::advise::verdict::{Choice, Judged};
 /// All of it, ending with a newline.
 pub(super) fn json(advice: &Advice<'_>) -> String {
     let findings = advice.findings;
-    let paste: Vec<Value> = paste::lines(advice)
+    let paste: Vec<Value> = paste::lines(advice, &Driver::ALL)
         .into_iter()
         .map(|(title, lines)| json!({ "for": title, "lines": lines }))
         .collect();
@@ -35,7 +34,7 @@ pub(super) fn json(advice: &Advice<'_>) -> String {
         "how_sure": advice.how_sure(),
         "interval_holds": f64::from(INTERVAL_HOLDS.0) / f64::from(INTERVAL_HOLDS.1),
         "money": advice.money(),
-        "subject": judged_value(advice.subject, findings.per),
+        "subject": judged_value(advice, advice.subject),
         "link": link_value(&findings.link),
         "measured_link": findings.measured_link.as_ref().map(link_value),
         "time_of": findings.per.word(),
@@ -44,7 +43,7 @@ pub(super) fn json(advice: &Advice<'_>) -> String {
         "sampled_bytes": findings.sampled_bytes,
         "exchanges_count": findings.exchanges.len(),
         "exchanges": exchanges,
-        "candidates": findings.judged.iter().map(|one| judged_value(one, findings.per)).collect::<Vec<_>>(),
+        "candidates": findings.judged.iter().map(|one| judged_value(advice, one)).collect::<Vec<_>>(),
         "borders": borders,
         "notes": findings.notes,
         "paste": paste,
@@ -53,7 +52,17 @@ pub(super) fn json(advice: &Advice<'_>) -> String {
     serde_json::to_string_pretty(&value).unwrap_or_default() + "\n"
 }
 
-fn judged_value(one: &Judged, per: Per) -> Value {
+fn judged_value(advice: &Advice<'_>, one: &Judged) -> Value {
+    let per = advice.findings.per;
+    let month = advice.money_of(one).map(|money| {
+        json!({
+            "crossing_gb": money.crossing_gb,
+            "saved": money.saved,
+            "core_hours": money.core_hours,
+            "spent": money.spent,
+            "gained": money.remaining(),
+        })
+    });
     json!({
         "candidate": one.candidate.to_string(),
         "packed_by": one.candidate.who(),
@@ -66,6 +75,7 @@ fn judged_value(one: &Judged, per: Per) -> Value {
         "change_low": one.change.low,
         "change_high": one.change.high,
         "border": border_value(one.border),
+        "month": month,
     })
 }
 

@@ -10,6 +10,7 @@
 mod heat_map;
 mod html;
 mod json;
+mod money;
 mod paste;
 mod scatter;
 mod text;
@@ -19,6 +20,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+pub use self::paste::Driver;
+
+use self::money::Money;
 use super::forecast::{Border, INTERVAL_HOLDS, RATE_MAX, RATE_MIN, border};
 use super::link::{KnownLink, mbit_per_s};
 use super::verdict::{Choice, Judged, choose};
@@ -34,6 +38,8 @@ struct Advice<'a> {
     /// What is chosen, or, if nothing is, what comes nearest.
     subject: &'a Judged,
     prices: Prices,
+    /// Those that lines are wanted for; empty: whichever there is room for.
+    drivers: &'a [Driver],
 }
 
 /// Writes the files, and tells the advice.
@@ -48,7 +54,7 @@ pub(super) fn write(findings: &Findings, options: &Options, told: &mut dyn Write
         Choice::Leave => nearest(),
     };
     let subject = subject.context("there is no candidate")?;
-    let advice = Advice { findings, choice, subject, prices: options.prices };
+    let advice = Advice { findings, choice, subject, prices: options.prices, drivers: &options.drivers };
     // Before anything is told: nobody may read it.
     let written = options.out.as_deref().map_or(Ok(Vec::new()), |folder| write_files(&advice, folder));
     let text = if options.json { json::json(&advice) } else { text::text(&advice) };
@@ -105,6 +111,11 @@ impl Advice<'_> {
         }
     }
 
+    /// Whether there is something to set.
+    const fn chooses_something(&self) -> bool {
+        matches!(self.choice, Choice::Use(_))
+    }
+
     /// What it is that takes its time.
     fn workload(&self) -> &'static str {
         match self.findings.per {
@@ -158,27 +169,21 @@ impl Advice<'_> {
         )
     }
 
-    /// What is left of the money, if prices are known.
+    /// What the subject does to the bill, if a month's bytes are known; nothing where it is not advised.
     fn money(&self) -> Option<String> {
-        let gb = self.prices.gb_per_month?;
-        let crossing = gb / self.subject.ratio;
-        let mut text = format!("{} GB a month become {} GB on the link", short(gb), short(crossing));
-        let saved = self.prices.per_gb.map(|price| (gb - crossing) * price);
-        let hours = self.subject.cpu_s_per_gb.map(|seconds| gb * seconds / 3600.0);
-        let spent = self.prices.per_core_hour.zip(hours).map(|(price, hours)| price * hours);
-        if let Some(saved) = saved {
-            text.push_str(&format!(": {} less for traffic", short(saved)));
-        }
-        if let Some(hours) = hours {
-            text.push_str(&format!("; packing and unpacking take {} core hours", short(hours)));
-        }
-        if let Some(spent) = spent {
-            text.push_str(&format!(", which cost {}", short(spent)));
-        }
-        if let Some((saved, spent)) = saved.zip(spent) {
-            text.push_str(&format!("; {} remain", short(saved - spent)));
-        }
-        Some(text + ".")
+        let money = self.money_of(self.subject)?;
+        let (gb, name) = (short(money.gb), &self.subject.candidate);
+        let start = match self.choice {
+            Choice::Use(_) => format!("with {name}, {gb} GB a month become"),
+            Choice::Leave => {
+                format!("left off, nothing is saved. With the best, {name}, {gb} GB a month would become")
+            }
+        };
+        Some(format!("{start} {}", money.sentence()))
+    }
+
+    fn money_of(&self, judged: &Judged) -> Option<Money> {
+        Money::of(judged, self.prices)
     }
 
     /// The link that is spoken of.
@@ -301,4 +306,95 @@ fn how_text(judged: &Judged) -> &'static str {
 fn percent_change(change: f64) -> String {
     let sign = if change < 1.0 { "-" } else { "+" };
     format!("{sign}{}", percent((change - 1.0).abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use codec::Algorithm;
+
+    use super::*;
+    use crate::advise::candidate::{Candidate, Packer};
+    use crate::advise::forecast::{Change, LinkShape, Way};
+    use crate::advise::traffic::{Exchange, Timed};
+    use crate::client::Compression;
+    use crate::stats::Estimate;
+
+    const LINK: LinkShape = LinkShape { rate_bytes_per_s: 1e9, round_trip_s: 0.0 };
+
+    fn way() -> Way {
+        let timed = Timed {
+            exchanges_s: vec![1.0],
+            firsts_s: vec![0.0],
+            pass_s: Estimate { value: 1.0, low: 1.0, high: 1.0, confidence: 0.95 },
+            packed_bytes: vec![1e6],
+            passes: 9,
+        };
+        let exchanges = [Exchange { request_bytes: 10.0, plain_bytes: 1e6, rows: Some(1) }];
+        Way::measured(&exchanges, &timed, &timed, &[1e6], &Candidate::NONE, &LINK)
+    }
+
+    fn judged(level: u8, change: f64, cpu_s_per_gb: Option<f64>) -> Judged {
+        let compression = Compression { algorithm: Algorithm::Zstd, level };
+        Judged {
+            candidate: Candidate { packer: Packer::Server, compression },
+            way: way(),
+            is_measured: true,
+            time_s: change,
+            change: Change { value: change, low: change - 0.01, high: change + 0.01 },
+            ratio: 4.0,
+            cpu_s_per_gb,
+            border: Border::Always,
+        }
+    }
+
+    /// As JSON and in words, of 1000 GB at 0.1 and core hours at 0.5.
+    fn told(judged: Vec<Judged>) -> (serde_json::Value, String) {
+        let findings = Findings {
+            server: std::net::SocketAddr::from(([127, 0, 0, 1], 3306)).into(),
+            user: "me".to_owned(),
+            is_mariadb: None,
+            ssl_options: Vec::new(),
+            exchanges: Vec::new(),
+            evidence: String::new(),
+            per: Per::Pass,
+            none_way: way(),
+            none_time_s: 1.0,
+            judged,
+            measured_link: None,
+            link: KnownLink { shape: LINK, is_at_least: false, is_assumed: true },
+            sampled_bytes: 0,
+            took: std::time::Duration::ZERO,
+            notes: Vec::new(),
+        };
+        let choice = choose(&findings.judged);
+        let prices = Prices { gb_per_month: Some(1000.0), per_gb: Some(0.1), per_core_hour: Some(0.5) };
+        let subject = findings.judged.first().unwrap();
+        let advice = Advice { findings: &findings, choice, subject, prices, drivers: &[] };
+        (serde_json::from_str(&json::json(&advice)).unwrap(), text::text(&advice).replace('\n', " "))
+    }
+
+    #[test]
+    fn the_money_is_of_the_candidate_that_is_named_and_each_has_its_own() {
+        let (json, words) = told(vec![judged(1, 0.5, Some(7.2)), judged(3, 0.6, None)]);
+        let money = "with server zstd 1, 1,000 GB a month become 250 GB on the link: 75.0 less for traffic; 2.00 core hours \
+                     for packing and unpacking, which cost 1.00; 74.0 gained in all.";
+        assert_eq!(json["money"], money);
+        assert!(words.contains(&format!("Money: {money}")), "{words}");
+        assert_eq!(json["candidates"][0]["month"]["gained"], 74.0);
+        assert!(json["candidates"][1]["month"]["gained"].is_null());
+        assert_eq!(json["candidates"][1]["month"]["saved"], 75.0);
+    }
+
+    #[test]
+    fn where_nothing_is_advised_nothing_is_told_as_saved() {
+        let (json, words) = told(vec![judged(1, 0.99, Some(7.2))]);
+        assert_eq!(json["verdict"], "leave");
+        let money = "left off, nothing is saved. With the best, server zstd 1, 1,000 GB a month would become 250 GB on the \
+                     link: 75.0 less";
+        assert!(json["money"].as_str().unwrap().starts_with(money), "{words}");
+        assert!(
+            words.contains("of 1,000 GB a month  GB on the link") && !words.contains("--driver"),
+            "{words}"
+        );
+    }
 }

@@ -4,8 +4,10 @@
 
 use std::fmt::Write;
 
-use super::{Advice, ROUND_TRIPS_S, border_text, cpu_text, how_text, milliseconds, paste, percent_change};
-use crate::report::number::{duration, short};
+use super::{
+    Advice, Driver, ROUND_TRIPS_S, border_text, cpu_text, how_text, milliseconds, paste, percent_change,
+};
+use crate::report::number::{duration, or_dash, short};
 use crate::report::text_table::wrapped;
 
 /// All of it.
@@ -19,6 +21,34 @@ pub(super) fn text(advice: &Advice<'_>) -> String {
     if let Some(money) = advice.money() {
         text.push_str(&wrapped(&format!("Money: {money}"), "", ""));
     }
+    push_candidates(&mut text, advice);
+    push_money(&mut text, advice);
+    // A String takes everything.
+    writeln!(text, "\nWhere {} breaks even:", advice.subject.candidate).ok();
+    for (round_trip_s, border) in advice.borders(&ROUND_TRIPS_S) {
+        writeln!(text, "  round trip {:>8}   {:>14}", milliseconds(round_trip_s), border_text(border)).ok();
+    }
+    text.push('\n');
+    for note in &findings.notes {
+        text.push_str(&wrapped(note, "", ""));
+    }
+    for (title, lines) in paste::lines(advice, &Driver::COMMON) {
+        writeln!(text, "\n{title}").ok();
+        for line in lines {
+            writeln!(text, "    {line}").ok();
+        }
+    }
+    if advice.drivers.is_empty() && advice.chooses_something() {
+        text.push('\n');
+        let names = Driver::ALL.map(Driver::name).join(", ");
+        text.push_str(&wrapped(&format!("Lines for another driver: --driver NAME, one of {names}."), "", ""));
+    }
+    writeln!(text, "\nTook {}.", duration(findings.took.as_secs_f64())).ok();
+    text
+}
+
+fn push_candidates(text: &mut String, advice: &Advice<'_>) {
+    let findings = advice.findings;
     // A String takes everything.
     writeln!(
         text,
@@ -61,20 +91,35 @@ pub(super) fn text(advice: &Advice<'_>) -> String {
         )
         .ok();
     }
-    writeln!(text, "\nWhere {} breaks even:", advice.subject.candidate).ok();
-    for (round_trip_s, border) in advice.borders(&ROUND_TRIPS_S) {
-        writeln!(text, "  round trip {:>8}   {:>14}", milliseconds(round_trip_s), border_text(border)).ok();
+}
+
+/// What each candidate does to the bill, if a month's bytes are known.
+fn push_money(text: &mut String, advice: &Advice<'_>) {
+    let Some(gb) = advice.prices.gb_per_month else { return };
+    // A String takes everything.
+    writeln!(
+        text,
+        "\n  {:<20} {:>14} {:>10} {:>12} {:>10} {:>10}",
+        format!("of {} GB a month", short(gb)),
+        "GB on the link",
+        "saved",
+        "core hours",
+        "their cost",
+        "gained"
+    )
+    .ok();
+    for one in &advice.findings.judged {
+        let Some(money) = advice.money_of(one) else { continue };
+        writeln!(
+            text,
+            "  {:<20} {:>14} {:>10} {:>12} {:>10} {:>10}",
+            one.candidate.to_string(),
+            short(money.crossing_gb),
+            or_dash(money.saved),
+            or_dash(money.core_hours),
+            or_dash(money.spent),
+            or_dash(money.remaining()),
+        )
+        .ok();
     }
-    text.push('\n');
-    for note in &findings.notes {
-        text.push_str(&wrapped(note, "", ""));
-    }
-    for (title, lines) in paste::lines(advice) {
-        writeln!(text, "\n{title}").ok();
-        for line in lines {
-            writeln!(text, "    {line}").ok();
-        }
-    }
-    writeln!(text, "\nTook {}.", duration(findings.took.as_secs_f64())).ok();
-    text
 }

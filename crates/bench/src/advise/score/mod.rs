@@ -7,7 +7,7 @@
 //! ```
 //! Invariants: a forecast sees nothing that was measured over its link but the link's calibration; which cells there are
 //! depends on the seed and, for those near the border, on the forecast, never on what a cell took over a link; too few
-//! cells near their border are no test; nothing of the model was fitted to a cell.
+//! cells near their border are no test, and too few cells no score; nothing of the model was fitted to a cell.
 //!
 //! Not here: the model (`forecast`); other people's links, this one has no TCP in it (`lab::link`).
 
@@ -43,7 +43,7 @@ pub struct ScoreOptions {
 }
 
 impl ScoreOptions {
-    /// As many as the promise speaks of.
+    /// As many as the promise speaks of, at least.
     pub const CELLS: u32 = 40;
     /// Any.
     pub const SEED: u64 = 1;
@@ -52,7 +52,8 @@ impl ScoreOptions {
 /// Draws, forecasts, measures, prints.
 ///
 /// # Errors
-/// Nothing could be started; an interrupt; a score below the promise, or of too few cells near their border.
+/// Nothing could be started; an interrupt; too few cells for a score, or too few of them near their border; a score below
+/// the promise.
 pub fn run(options: &ScoreOptions) -> anyhow::Result<()> {
     if matches!(options.database, DatabaseWish::Url(_)) {
         bail!("advisor-score makes tables of its own, in a private or the embedded database");
@@ -100,6 +101,9 @@ pub fn run(options: &ScoreOptions) -> anyhow::Result<()> {
     }
     let score = table::Score::of(&measured);
     progress.print(&score.told(start.elapsed()))?;
+    if !score.is_score() {
+        bail!("no score: fewer than {} cells, of which the promise speaks", ScoreOptions::CELLS);
+    }
     if !score.is_kept() {
         bail!("the forecasts are worse than what is promised");
     }

@@ -1,7 +1,8 @@
 //! The score's lines, and what is promised.
 //!
 //! Invariants: a cell's time is right if both of its times are; the sign counts where the measured effect is larger than
-//! [`EFFECT_MIN`]; how often the interval held is told, and promised nothing of.
+//! [`EFFECT_MIN`]; how often the interval held is told, and promised nothing of; fewer cells than the promise speaks of
+//! have no score.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -98,6 +99,11 @@ impl Score {
         self.sign.is_at_least(SIGN_PROMISED) && self.time.is_at_least(TIME_PROMISED)
     }
 
+    /// Whether there are as many cells as the promise speaks of.
+    pub(super) fn is_score(&self) -> bool {
+        self.time.of >= ScoreOptions::CELLS
+    }
+
     /// Whether it says anything: enough cells were near their border.
     pub(super) fn is_test(&self) -> bool {
         self.near.is_at_least(NEAR_WANTED)
@@ -121,6 +127,9 @@ impl Score {
             .ok();
         };
         text.push('\n');
+        if !self.is_score() {
+            writeln!(text, "No score: fewer than {} cells.", ScoreOptions::CELLS).ok();
+        }
         line(&mut text, "sign right where the effect exceeds 5 %", self.sign, SIGN_PROMISED);
         line(&mut text, "both times within 15 %", self.time, TIME_PROMISED);
         write!(
@@ -256,7 +265,9 @@ mod tests {
         assert_eq!((score.sign, score.time), (Count { right: 1, of: 2 }, Count { right: 2, of: 3 }));
         assert!(!score.is_kept());
         assert!(score.told(Duration::from_secs(5)).contains("1 of 2, 50 % (promised: 95 %), NOT KEPT"));
-        assert!(Score::of(&cells[..1]).is_kept());
+        // A promise that one cell keeps is no score.
+        let single = Score::of(&cells[..1]);
+        assert!(single.is_kept() && !single.is_score());
         assert!(line(0, &cells[1]).ends_with("!~|"));
     }
 
@@ -269,6 +280,15 @@ mod tests {
         let told = score.told(Duration::from_secs(5));
         assert!(told.contains("\nthe interval held the measured change in 1 of 2\n"), "{told}");
         assert!(line(0, &cells[0]).ends_with('~') && line(0, &cells[1]).ends_with('|'));
+    }
+
+    #[test]
+    fn fewer_cells_than_the_promise_speaks_of_are_no_score() {
+        let score = |cells: usize| Score::of(&vec![measured([1.0, 0.5], [1.0, 0.5], true); cells]);
+        let told = |cells| score(cells).told(Duration::from_secs(5));
+        assert!(!score(39).is_score() && score(39).is_kept() && score(39).is_test());
+        assert!(told(39).contains("\nNo score: fewer than 40 cells.\n"), "{}", told(39));
+        assert!(score(40).is_score() && !told(40).contains("No score"));
     }
 
     #[test]

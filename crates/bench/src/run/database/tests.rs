@@ -102,7 +102,23 @@ fn a_table_that_was_there_is_refused_and_stays() {
     let table = Table::generated(table::Kind::Sysbench, "sbtest1", 1, 1);
     let told = embedded.fill(&[table], Existing::Refuse, &Stop::new(), |_, _| {}).unwrap_err();
     assert!(told.to_string().contains("has a table sbtest1 already; name an empty schema"), "{told}");
+    assert!(told.to_string().ends_with("drop it first: DROP TABLE `testdb`.`sbtest1`;"), "{told}");
     assert!(embedded.made.lock().unwrap().is_empty());
+}
+
+#[test]
+fn all_tables_that_are_there_are_told_at_once_and_none_is_made() {
+    let embedded = Database::embedded(&Stop::new()).unwrap();
+    let server: SocketAddr = embedded.address().to_string().parse().unwrap();
+    let tables =
+        ["sbtest1", "sbtest2", "sbtest3"].map(|name| Table::generated(table::Kind::Sysbench, name, 1, 1));
+    for name in ["sbtest2", "sbtest3"] {
+        direct(server).query(&format!("create table {name} (a int)")).unwrap();
+    }
+    let told = embedded.fill(&tables, Existing::Refuse, &Stop::new(), |_, _| {}).unwrap_err().to_string();
+    assert!(told.contains("has tables sbtest2 and sbtest3 already"), "{told}");
+    assert!(told.ends_with("drop them first: DROP TABLE `testdb`.`sbtest2`, `testdb`.`sbtest3`;"), "{told}");
+    assert!(!has(&mut direct(server), &tables[0]).unwrap());
 }
 
 const THEIRS: &str = "create table sbtest1 (a int)";

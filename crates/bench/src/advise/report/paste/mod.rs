@@ -3,16 +3,20 @@
 //! Invariants: a driver that cannot do it is given wirepress beside the app instead, and not an option that it has not;
 //! nobody else loses what the server permits; no password in them.
 //!
-//! TLS stays as it was asked for (`tls`).
+//! TLS stays as it was asked for (`tls`); the drivers' own words are in `driver`.
 //!
-//! Source: the reference manuals of MySQL 8.4 (`--compression-algorithms`, `protocol_compression_algorithms`), MariaDB,
-//! Connector/J 9 (`useCompression`), go-sql-driver/mysql 1.9 (`compress`) and PHP's mysqli (`MYSQLI_CLIENT_COMPRESS`);
-//! what works through the proxy is in `docs/drivers.md`.
+//! Source: the reference manuals of MySQL 8.4 (`--compression-algorithms`, `protocol_compression_algorithms`) and MariaDB.
 
+mod driver;
+#[cfg(test)]
+mod live;
 mod tls;
 
 use codec::Algorithm;
 
+pub use self::driver::Driver;
+
+use self::driver::Place;
 use self::tls::Tls;
 use super::Advice;
 use crate::advise::candidate::{Candidate, Packer};
@@ -20,8 +24,9 @@ use crate::advise::verdict::Choice;
 use crate::client::Compression;
 use lab::link::Address;
 
-/// Titles with their lines; of some there is nothing to paste.
-pub(super) fn lines(advice: &Advice<'_>) -> Vec<(String, Vec<String>)> {
+/// Titles with their lines; of some there is nothing to paste. Those for the drivers that were asked for, or else for
+/// these.
+pub(super) fn lines(advice: &Advice<'_>, drivers: &[Driver]) -> Vec<(String, Vec<String>)> {
     let findings = advice.findings;
     let (host, port) = host_and_port(&findings.server);
     let target = Target {
@@ -30,6 +35,8 @@ pub(super) fn lines(advice: &Advice<'_>) -> Vec<(String, Vec<String>)> {
         user: &findings.user,
         is_mariadb: findings.is_mariadb == Some(true),
         tls: Tls::new(&findings.ssl_options),
+        drivers: if advice.drivers.is_empty() { drivers } else { advice.drivers },
+        are_asked_for: !advice.drivers.is_empty(),
     };
     match advice.choice {
         Choice::Leave => vec![target.left()],
@@ -44,6 +51,9 @@ struct Target<'a> {
     user: &'a str,
     is_mariadb: bool,
     tls: Tls<'a>,
+    drivers: &'a [Driver],
+    /// Whether the user named them, and wants to hear of no other.
+    are_asked_for: bool,
 }
 
 type Titled = (String, Vec<String>);
@@ -62,7 +72,6 @@ impl Target<'_> {
     }
 
     fn set(&self, one: Candidate) -> Vec<Titled> {
-        let is_zstd = one.compression.algorithm == Algorithm::Zstd;
         let through = one.packer == Packer::Wirepress;
         let to = match through {
             true => ("HOST_OF_WIREPRESS", "3307"),
@@ -70,12 +79,34 @@ impl Target<'_> {
         };
         let mut all = self.clients(to, one.compression);
         all.push(if through { self.beside_server(one.compression) } else { self.server() });
-        if is_zstd {
-            all.push(self.beside_app(to, one.compression.level));
-        } else {
-            all.extend(self.drivers(to));
-        }
+        let (host, port) = to;
+        let place = Place { host, port, user: self.user, is_mariadb: self.is_mariadb, tls: &self.tls };
+        all.extend(self.drivers.iter().filter_map(|driver| driver.asking(&place, one.compression)));
+        all.extend(self.who_cannot(one).map(|who| self.beside_app(who, to, one.compression)));
         all
+    }
+
+    /// Which drivers need a wirepress to ask for it, if any is told of.
+    fn who_cannot(&self, Candidate { packer, compression }: Candidate) -> Option<String> {
+        let who = if self.are_asked_for {
+            let cannot = self.drivers.iter().filter(|driver| !driver.knows(compression.algorithm));
+            let titles: Vec<&str> = cannot.map(|driver| driver.title()).collect();
+            if titles.is_empty() {
+                return None;
+            }
+            format!("{}: no option asks for {}", titles.join("; "), compression.algorithm.name())
+        } else if compression.algorithm == Algorithm::Zstd {
+            "Of the drivers known here only MySQL's C API can ask for zstd".to_owned()
+        } else {
+            "Drivers without compression, such as PyMySQL and sqlx".to_owned()
+        };
+        let at_both_ends = match packer {
+            Packer::Wirepress => {
+                "; with one at both ends a pair packs small replies far better (docs/pair.md)"
+            }
+            Packer::Server => "",
+        };
+        Some(format!("{who}. wirepress.toml beside the app asks instead of them{at_both_ends};"))
     }
 
     fn clients(&self, (host, port): (&str, &str), compression: Compression) -> Vec<Titled> {
@@ -118,41 +149,32 @@ impl Target<'_> {
         if compression.algorithm == Algorithm::Zstd {
             lines.push(format!("zstd-compression-level-max = {}", compression.level));
         }
+        lines.push(FORECAST_POLICY.to_owned());
         lines.extend(self.tls.of_client_leg());
         lines.extend(self.tls.of_server_leg());
-        ("wirepress.toml, beside the server; `wirepress proxy --config wirepress.toml`:".to_owned(), lines)
+        let title = "wirepress packs by the policy \"latency\" unless told otherwise: what would come later for it stays as it \
+                     is.\nForecast was \"fixed\", which packs all; \"latency\" should do no worse.\nwirepress.toml, beside the \
+                     server; `wirepress proxy --config wirepress.toml`:";
+        (title.to_owned(), lines)
     }
 
-    fn beside_app(&self, (host, port): (&str, &str), level: u8) -> Titled {
-        let title = "Connector/J, go-sql-driver, mysqli know zlib at most: wirepress.toml beside the app asks for zstd instead \
-                     of them;\nthe app then connects to 127.0.0.1:3307, uncompressed:";
+    fn beside_app(&self, who: String, (host, port): (&str, &str), compression: Compression) -> Titled {
         let mut lines = vec![
             "[[listener]]".to_owned(),
             "listen = \"127.0.0.1:3307\"".to_owned(),
             format!("server = \"{host}:{port}\""),
-            "compression-algorithms = \"zstd\"".to_owned(),
-            format!("zstd-compression-level = {level}"),
+            format!("compression-algorithms = \"{}\"", compression.algorithm.name()),
         ];
+        if compression.algorithm == Algorithm::Zstd {
+            lines.push(format!("zstd-compression-level = {}", compression.level));
+        }
         lines.extend(self.tls.of_server_leg());
-        (title.to_owned(), lines)
-    }
-
-    fn drivers(&self, (host, port): (&str, &str)) -> Vec<Titled> {
-        let user = self.user;
-        let java =
-            format!("jdbc:mysql://{host}:{port}/DATABASE?useCompression=true{}", self.tls.of_connector_j());
-        let go = format!("{user}:PASSWORD@tcp({host}:{port})/DATABASE?compress=true{}", self.tls.of_go());
-        let (set, flags) = self.tls.of_mysqli();
-        let connect = format!(
-            "$link->real_connect('{host}', '{user}', $password, 'DATABASE', {port}, null, MYSQLI_CLIENT_COMPRESS{flags});"
-        );
-        vec![
-            ("Connector/J:".to_owned(), vec![java]),
-            ("go-sql-driver/mysql (1.9 or later):".to_owned(), vec![go]),
-            ("PHP, mysqli:".to_owned(), set.into_iter().chain([connect]).collect()),
-        ]
+        (who + "\nthe app then connects to 127.0.0.1:3307, uncompressed:", lines)
     }
 }
+
+/// In the file, for who wants exactly what was forecast.
+const FORECAST_POLICY: &str = "# policy = \"fixed\"";
 
 /// What clients are told; a socket has no link, so its server is taken for one on this machine.
 fn host_and_port(address: &Address) -> (String, String) {
@@ -164,17 +186,25 @@ fn host_and_port(address: &Address) -> (String, String) {
 mod tests {
     use super::*;
 
-    fn set(is_mariadb: bool, packer: Packer, algorithm: Algorithm) -> String {
+    fn told(drivers: &[Driver], are_asked_for: bool, is_mariadb: bool, one: Candidate) -> String {
         let target = Target {
             host: "db".to_owned(),
             port: "3306".to_owned(),
             user: "me",
             is_mariadb,
             tls: Tls::new(&[]),
+            drivers,
+            are_asked_for,
         };
-        let compression = Compression { algorithm, level: 3 };
-        let all = target.set(Candidate { packer, compression });
-        all.into_iter().map(|(title, lines)| format!("{title}\n{}\n", lines.join("\n"))).collect()
+        target.set(one).into_iter().map(|(title, lines)| format!("{title}\n{}\n", lines.join("\n"))).collect()
+    }
+
+    fn set(is_mariadb: bool, packer: Packer, algorithm: Algorithm) -> String {
+        told(&Driver::ALL, false, is_mariadb, candidate(packer, algorithm))
+    }
+
+    fn candidate(packer: Packer, algorithm: Algorithm) -> Candidate {
+        Candidate { packer, compression: Compression { algorithm, level: 3 } }
     }
 
     #[test]
@@ -204,7 +234,36 @@ mod tests {
     fn drivers_get_what_they_know_and_wirepress_for_the_rest() {
         let told = set(true, Packer::Wirepress, Algorithm::Zlib);
         assert!(told.contains("jdbc:mysql://HOST_OF_WIREPRESS:3307/DATABASE?useCompression=true"), "{told}");
+        assert!(told.contains("such as PyMySQL and sqlx. wirepress.toml beside the app"), "{told}");
+        assert!(told.contains("compression-algorithms = \"zlib\""), "{told}");
         let told = set(true, Packer::Wirepress, Algorithm::Zstd);
         assert!(!told.contains("jdbc:") && told.contains("listen = \"127.0.0.1:3307\""), "{told}");
+        assert!(told.contains("MYSQL_OPT_ZSTD_COMPRESSION_LEVEL") && told.contains("a pair packs"), "{told}");
+        assert!(!set(false, Packer::Server, Algorithm::Zstd).contains("a pair"));
+    }
+
+    #[test]
+    fn a_driver_that_was_asked_for_is_the_only_one() {
+        let asked = [Driver::Mysqli];
+        let zlib = told(&asked, true, false, candidate(Packer::Server, Algorithm::Zlib));
+        assert!(zlib.contains("MYSQLI_CLIENT_COMPRESS") && !zlib.contains("jdbc:"), "{zlib}");
+        assert!(!zlib.contains("127.0.0.1:3307"), "{zlib}");
+        let zstd = told(&asked, true, false, candidate(Packer::Server, Algorithm::Zstd));
+        assert!(
+            zstd.contains("PHP, mysqli: no option asks for zstd. wirepress.toml beside the app"),
+            "{zstd}"
+        );
+        assert!(zstd.contains("listen = \"127.0.0.1:3307\"") && !zstd.contains("MYSQLI_"), "{zstd}");
+    }
+
+    #[test]
+    fn a_wirepress_beside_the_server_is_told_with_the_policy_that_was_forecast() {
+        let told = set(false, Packer::Wirepress, Algorithm::Zstd);
+        assert!(
+            told.contains("Forecast was \"fixed\"") && told.contains("\n# policy = \"fixed\"\n"),
+            "{told}"
+        );
+        // Whoever packs is the server: no policy of ours.
+        assert!(!set(false, Packer::Server, Algorithm::Zstd).contains("policy"));
     }
 }

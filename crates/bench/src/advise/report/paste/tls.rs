@@ -21,7 +21,8 @@ impl<'a> Tls<'a> {
         self.value(MODE).unwrap_or("preferred")
     }
 
-    fn is_wanted(&self) -> bool {
+    /// Whether there has to be TLS.
+    pub(super) fn is_wanted(&self) -> bool {
         !matches!(self.mode(), "preferred" | "disabled")
     }
 
