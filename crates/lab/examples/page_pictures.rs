@@ -3,7 +3,9 @@
 //! ```text
 //! cargo run --package wirepress-lab --example page_pictures -- run/report.html docs/images report [HEIGHT]
 //! ```
-//! `scripts/screenshot-report` runs it. Not here: testing the page.
+//! `scripts/screenshot-report` runs it. It fails where the page complains; the pictures are made all the same.
+//!
+//! Not here: testing the page (`crates/bench/tests/it/page.rs`).
 
 #![allow(clippy::unwrap_used, reason = "an example that cannot go on should stop")]
 
@@ -38,5 +40,10 @@ fn main() {
     }
     for complaint in &browser.complaints {
         eprintln!("the page complained: {complaint}");
+    }
+    if !browser.complaints.is_empty() {
+        // The browser ends with its owner, which an exit does not drop.
+        drop(browser);
+        std::process::exit(1);
     }
 }

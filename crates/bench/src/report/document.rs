@@ -259,7 +259,7 @@ fn row(cell: &Cell, results: &Results, published: &[PublishedFigure], primary: M
 }
 
 /// `less is better`.
-pub(super) const fn better_in_words(metric: Metric) -> &'static str {
+pub(crate) const fn better_in_words(metric: Metric) -> &'static str {
     match metric.better() {
         Better::Less => "less is better",
         Better::More => "more is better",

@@ -28,7 +28,7 @@ pub(crate) mod text_table;
 mod verdict;
 mod warning;
 
-pub(crate) use document::usual_primary;
+pub(crate) use document::{better_in_words, usual_primary};
 pub(crate) use facts::quoted;
 pub(crate) use grid::{Grid, GridRow, Head, Kind};
 

@@ -5,7 +5,8 @@
 //!  a sample ──────────▶ mean_interval                  seeded bootstrap
 //!  alternating pairs ─▶ paired_ratio                   median of the pairs' ratios, order statistics
 //!  two runs ──────────▶ unpaired_ratio                 ratio of medians, seeded bootstrap
-//!                     └ RankTest::of                   p-value by ranks, exact
+//!                     ├ RankTest::of                   p-value by ranks, exact; of_strata: of many cells together
+//!                     └ stratified_ratio               the ratio that many cells share, by the same test
 //!  many p-values ─────▶ benjamini_hochberg             adjusted
 //!  many candidates ───▶ Choice::of                     chosen on one half, scored on the other
 //! ```
@@ -31,8 +32,8 @@ pub use choice::{Choice, scoring};
 pub use interval::median_interval;
 pub use mean::mean_interval;
 pub use quantile::{median, quantile};
-pub use rank_test::RankTest;
-pub use ratio::{paired_ratio, unpaired_ratio};
+pub use rank_test::{RankTest, Stratum};
+pub use ratio::{paired_ratio, stratified_ratio, unpaired_ratio};
 
 use serde::Serialize;
 
@@ -77,6 +78,10 @@ impl Estimate {
 
 /// The confidence that intervals have where there are enough values: the usual one.
 pub const CONFIDENCE: f64 = 0.95;
+
+/// Of so many values the whole range holds the median in [`CONFIDENCE`] of all cases or more: 1 - 2 / 2^6 = 0.969, where five
+/// have 0.9375.
+pub const SURE_MIN: usize = 6;
 
 /// So that bounds of exact fractions are not missed by a rounding error.
 const ROUNDING: f64 = 1e-12;

@@ -14,13 +14,21 @@
 //! medians is the interval (Efron's percentile bootstrap). Neither BCa nor a t interval: BCa's acceleration comes from
 //! a jackknife, which is not consistent for medians.
 //!
+//! Two runs in strata, such as one setting by many numbers of threads: the ratios of all values of a stratum to all others of
+//! it, of all strata together; their median, and the two of them between which the stratified rank test finds no difference
+//! (Hodges and Lehmann; by the ratios' order as by that of their logarithms). Exact, as that test is, and of one ratio that all
+//! strata share; where they don't, it is a typical one.
+//!
+//! Source: Lehmann, "Nonparametrics", sections 2.5 and 2.6, with the test of `rank_test`.
+//!
 //! Invariants: nothing is divided by what is not above 0: then there is no ratio; the generator's seed is a constant.
 
 use lab::generate::Sequence;
 
 use super::interval::confidence_of_range;
 use super::quantile::of_sorted;
-use super::{CONFIDENCE, Estimate, median, median_interval};
+use super::rank_test::{Stratum, probability_below};
+use super::{CONFIDENCE, Estimate, ROUNDING, median, median_interval};
 
 /// The median of the ratios of pairs `(of, to)`, with its interval.
 #[must_use]
@@ -54,6 +62,43 @@ pub fn unpaired_ratio(of: &[f64], to: &[f64]) -> Option<Estimate> {
         // No resampling can know more than the range of the values does.
         confidence: CONFIDENCE.min(confidence_of_range(of.len())).min(confidence_of_range(to.len())),
     })
+}
+
+/// How many times the second group's values the first's are, in strata that share that ratio, with its interval.
+#[must_use]
+pub fn stratified_ratio(strata: &[Stratum<'_>]) -> Option<Estimate> {
+    let strata: Vec<&Stratum<'_>> =
+        strata.iter().filter(|(of, to)| !of.is_empty() && !to.is_empty()).collect();
+    let is_ratio = |(of, to): &&Stratum<'_>| of.iter().all(|it| *it >= 0.0) && to.iter().all(|it| *it > 0.0);
+    if !strata.iter().all(is_ratio) {
+        return None;
+    }
+    let mut ratios: Vec<f64> = strata
+        .iter()
+        .flat_map(|(of, to)| of.iter().flat_map(|of| to.iter().map(move |to| of / to)))
+        .collect();
+    ratios.sort_unstable_by(f64::total_cmp);
+    let value = of_sorted(&ratios, 0.5)?;
+    let sizes: Vec<(usize, usize)> = strata.iter().map(|(of, to)| (of.len(), to.len())).collect();
+    let (k, confidence) = pair_and_confidence(ratios.len(), &sizes);
+    Some(Estimate { value, low: *ratios.get(k - 1)?, high: *ratios.get(ratios.len() - k)?, confidence })
+}
+
+/// Between the k-th pair's ratio from below and the k-th from above the test finds no difference: the largest k, from 1, that
+/// is sure enough, and how sure it is. There is a pair.
+fn pair_and_confidence(pairs: usize, sizes: &[(usize, usize)]) -> (usize, f64) {
+    let confidence = |k| 2.0f64.mul_add(-probability_below(k, sizes), 1.0).max(0.0);
+    // Confidence falls with k, so that the last one that is sure is found by halves.
+    let (mut sure, mut unsure) = (1, pairs.div_ceil(2) + 1);
+    while unsure - sure > 1 {
+        let middle = usize::midpoint(sure, unsure);
+        if confidence(middle) + ROUNDING >= CONFIDENCE {
+            sure = middle;
+        } else {
+            unsure = middle;
+        }
+    }
+    (sure, confidence(sure))
 }
 
 /// The median of as many values as there are, drawn with replacement.
@@ -112,5 +157,26 @@ mod tests {
         assert_eq!(unpaired_ratio(&[], &[1.0]), None);
         let single = unpaired_ratio(&[3.0], &[2.0]).unwrap();
         assert_eq!((single.value, single.low, single.high, single.confidence), (1.5, 1.5, 1.5, 0.0));
+    }
+
+    #[test]
+    fn the_ratio_of_strata_and_its_interval_are_where_the_test_finds_no_difference() {
+        let strata: [Stratum<'_>; 2] =
+            [(&[2.1, 2.0, 2.3, 2.2], &[1.0, 1.1, 1.05, 1.2]), (&[20.5, 22.0, 21.0], &[10.0, 9.5, 10.4])];
+        let ratio = stratified_ratio(&strata).unwrap();
+        // python3, numpy and scipy: the median of all a / b, and from which to which of them r has a p-value above 0.05, of all
+        //   choices as in `rank_test`, with mannwhitneyu(a / r, b).statistic
+        assert!((ratio.value - 2.05).abs() < 1e-12, "{ratio:?}");
+        assert!((ratio.low - 2.2 / 1.2).abs() < 1e-12 && (ratio.high - 2.2).abs() < 1e-12, "{ratio:?}");
+        assert!((ratio.confidence - 0.9742857142857143).abs() < 1e-12, "{ratio:?}");
+        // Three against three are never sure; four strata of them are.
+        let three: Stratum<'_> = (&[2.0, 2.2, 2.4], &[1.0, 1.1, 1.2]);
+        assert!((stratified_ratio(&[three]).unwrap().confidence - 0.9).abs() < 1e-12);
+        assert!(stratified_ratio(&[three; 4]).unwrap().is_sure());
+        // Many are approximated, and as sure.
+        let many = stratified_ratio(&[three; 40]).unwrap();
+        assert!((0.95..0.96).contains(&many.confidence), "{many:?}");
+        assert_eq!(stratified_ratio(&[(&[1.0], &[0.0]), three]), None);
+        assert_eq!(stratified_ratio(&[(&[1.0], &[])]), None);
     }
 }

@@ -1,4 +1,4 @@
-//! What `bench` promises, against real servers.
+//! What `bench` promises, against real servers, and its pages in a real browser.
 //!
 //! Not here: tests of single functions (beside the code); the whole demo, which needs the binary (crate `cli`).
 
@@ -7,3 +7,4 @@
 mod advise;
 mod client;
 mod observed;
+mod page;

@@ -13,7 +13,7 @@ use lab::link::Link;
 use lab::real::{Kind, PASSWORD, RealServer, USER, required, required_with};
 use serde_json::Value;
 
-fn options(workload: Workload, folder: &Path, link: Option<&str>) -> Options {
+pub(crate) fn options(workload: Workload, folder: &Path, link: Option<&str>) -> Options {
     Options {
         workload,
         assume_link: link.map(|link| Link::parse(link).unwrap()),
@@ -126,13 +126,12 @@ fn capture(parts: &[Part]) -> Vec<u8> {
     file
 }
 
-fn pcap(file: &Path, port: u16) -> Workload {
+pub(crate) fn pcap(file: &Path, port: u16) -> Workload {
     Workload::Pcap(PcapOptions { file: file.to_path_buf(), port })
 }
 
-#[test]
-fn a_capture_of_a_real_conversation_is_advised_about() {
-    let Some(server) = required(Kind::MySql) else { return };
+/// Forty replies of prose, seen on their way.
+pub(crate) fn capture_of_prose(server: &RealServer) -> Vec<u8> {
     let (address, record) = recorder(server.address());
     let account = Account {
         user: USER.to_owned(),
@@ -155,9 +154,15 @@ fn a_capture_of_a_real_conversation_is_advised_about() {
     while Arc::strong_count(&record) > 1 && Instant::now() < deadline {
         std::thread::yield_now();
     }
+    capture(&record.lock().unwrap())
+}
+
+#[test]
+fn a_capture_of_a_real_conversation_is_advised_about() {
+    let Some(server) = required(Kind::MySql) else { return };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.pcap");
-    std::fs::write(&file, capture(&record.lock().unwrap())).unwrap();
+    std::fs::write(&file, capture_of_prose(server)).unwrap();
 
     let words = told(&options(pcap(&file, 3306), folder.path(), Some("20mbit,5ms")));
     for part in [
