@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::number::{counted, percent, printable, short};
-use crate::record::{Cell, Metric, Records};
+use crate::record::{Cell, Metric, Records, Sample};
 use crate::results::Results;
 use crate::shortfall::Shortfall;
 
@@ -27,6 +27,8 @@ pub(super) fn warnings(records: &Records, results: &Results, primary: Metric) ->
     let of_the_values = [
         few_runs(results, primary),
         noise(results, primary),
+        disagreeing(records),
+        too_short(records),
         saturated(records, results),
         neighbours(records),
     ];
@@ -144,6 +146,53 @@ fn noise(results: &Results, primary: Metric) -> Option<Warning> {
     })
 }
 
+/// What a client counted itself (transactions a second) and what was read around it (bytes, time) are of the same run.
+fn disagreeing(records: &Records) -> Option<Warning> {
+    let of = |sample: &Sample| {
+        let value = |metric| sample.metrics.get(&metric).copied().filter(|value| *value > 0.0);
+        let told = value(Metric::TransactionsPerS)? * value(Metric::WireBytesPerTx)? / 1e6;
+        let share = value(Metric::MeanMbPerS)? / told;
+        (!(1.0 / DISAGREEMENT_MAX..=DISAGREEMENT_MAX).contains(&share)).then_some(share)
+    };
+    let apart = records.samples.iter().filter_map(|sample| Some((sample, of(sample)?)));
+    let apart: Vec<(&Sample, f64)> = apart.collect();
+    let (worst, share) = apart.iter().max_by(|a, b| a.1.ln().abs().total_cmp(&b.1.ln().abs()))?;
+    Some(Warning {
+        title: "rates that disagree",
+        text: format!(
+            "In {} of {} the MB/s are not those of the client's transactions; {} times as many in {}.",
+            apart.len(),
+            counted(records.samples.len(), "sample"),
+            short(*share),
+            printable(&worst.cell.to_string()),
+        ),
+        remedy: "Believe neither MB/s nor CPU for a transaction there: the machine was too busy to be read in time, or the run was \
+                 too short. Use a larger --scale, or fewer threads.",
+    })
+}
+
+/// Threads that made hardly a transaction each have not shown what a transaction takes.
+fn too_short(records: &Records) -> Option<Warning> {
+    let is_short = |sample: &&Sample| {
+        let count = sample.metrics.get(&Metric::Count);
+        sample.cell.threads > 1
+            && sample.metrics.contains_key(&Metric::TransactionsPerS)
+            && count.is_some_and(|count| *count < TRANSACTIONS_MIN * f64::from(sample.cell.threads))
+    };
+    let short: Vec<&Sample> = records.samples.iter().filter(is_short).collect();
+    let first = short.first()?;
+    Some(Warning {
+        title: "short runs",
+        text: format!(
+            "In {} of {} a thread made fewer than {TRANSACTIONS_MIN:.0} transactions on average, such as {}.",
+            short.len(),
+            counted(records.samples.len(), "sample"),
+            printable(&first.cell.to_string()),
+        ),
+        remedy: "Their latencies are too short, since what takes longest is cut off. Use a larger --scale.",
+    })
+}
+
 fn saturated(records: &Records, results: &Results) -> Option<Warning> {
     let is_pinned = records.run.options.as_ref().is_some_and(|options| options.is_pinned);
     // In a pinned run the client's host has one.
@@ -193,6 +242,12 @@ const NOISE_MAX: f64 = 0.05;
 /// Fewer have an interval that is less sure than 90 %.
 const RUNS_MIN: usize = 5;
 
+/// A client's last transactions may take a tenth of a short run after the others have ended; twice that is no longer one run.
+const DISAGREEMENT_MAX: f64 = 1.2;
+
+/// The first of each thread meets a server that isn't busy yet.
+const TRANSACTIONS_MIN: f64 = 2.0;
+
 /// Above it the client, not what is measured, decides.
 const CLIENT_MAX: f64 = 0.9;
 
@@ -204,6 +259,28 @@ mod tests {
     use super::*;
     use crate::record::{Options, Origin, Path, Setting};
     use crate::results::fixture::{cell, records, sample};
+
+    #[test]
+    fn rates_that_disagree_are_told_and_threads_that_made_hardly_a_transaction() {
+        let cell = Cell { threads: 1024, ..cell("unlimited", Path::Direct, Setting::None) };
+        let of = |mb_per_s, count| {
+            let mut sample = sample(&cell, 0, 1.0);
+            let metrics = [
+                (Metric::TransactionsPerS, 500.0),
+                (Metric::WireBytesPerTx, 40_000.0),
+                (Metric::MeanMbPerS, mb_per_s),
+                (Metric::Count, count),
+            ];
+            sample.metrics.extend(metrics);
+            records(vec![sample])
+        };
+        assert_eq!((disagreeing(&of(20.0, 3e3)), too_short(&of(20.0, 3e3))), (None, None));
+        let text = disagreeing(&of(200.0, 3e3)).unwrap().text;
+        assert!(text.contains("In 1 of 1 sample") && text.contains("10.0 times as many"), "{text}");
+        assert!(disagreeing(&of(10.0, 3e3)).is_some());
+        let text = too_short(&of(20.0, 1.5e3)).unwrap().text;
+        assert!(text.contains("fewer than 2 transactions"), "{text}");
+    }
 
     #[test]
     fn a_pinned_client_is_saturated_by_one_core_and_another_by_all_it_can_use() {
