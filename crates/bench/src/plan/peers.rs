@@ -11,7 +11,7 @@ use super::{Plan, Scale, Step, World};
 use crate::job::{Connect, Job, ScanJob, Script, Sysbench};
 use crate::record::{Cell, Metric, Path, Setting};
 use crate::results::Results;
-use crate::stats::{CONFIDENCE, Estimate};
+use crate::stats::Estimate;
 use crate::table::{Kind, Table};
 
 /// Relays.
@@ -133,13 +133,11 @@ fn relayed(cell: &Cell, path: Path) -> Cell {
 
 /// `0.95 (0.93 to 0.97)`, and how sure that is where it is less than usual.
 fn told(ratio: &Estimate) -> String {
-    let Estimate { value, low, high, confidence } = *ratio;
+    let Estimate { value, low, high, .. } = *ratio;
     if !ratio.has_interval() {
         return format!("{value:.2} (a single repetition)");
     }
-    let doubt =
-        if confidence < CONFIDENCE { format!(", {:.0} %", confidence * 100.0) } else { String::new() };
-    format!("{value:.2} ({low:.2} to {high:.2}{doubt})")
+    format!("{value:.2} ({low:.2} to {high:.2}{})", ratio.doubt())
 }
 
 /// Those that can stand before this database.
