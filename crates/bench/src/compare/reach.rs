@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::compared::{ComparedCell, FALSE_ALARMS};
 use crate::report::number::counted;
-use crate::stats::{RankTest, f64_of};
+use crate::stats::{RankTest, SURE_MIN, f64_of};
 
 /// A sentence for each number of runs, the fewest first.
 pub(super) fn reach(cells: &[ComparedCell]) -> Vec<String> {
@@ -47,20 +47,17 @@ fn sentence(runs: (usize, usize), count: usize, tests: usize) -> String {
     }
 }
 
-/// Repetitions of both runs from which a single cell can be told among so many, at least [`RUNS_MIN`].
+/// Repetitions of both runs from which a single cell can be told among so many, at least as many as an interval of a single run wants.
 fn needed(tests: usize) -> usize {
-    (RUNS_MIN..)
+    (SURE_MIN..)
         .find(|runs| is_told(RankTest::least_p_value(std::iter::once((*runs, *runs))), tests, 1))
-        .unwrap_or(RUNS_MIN)
+        .unwrap_or(SURE_MIN)
 }
 
 /// Whether `together` of so many tests that have this p-value, and no other, are called changed.
 fn is_told(p_value: f64, tests: usize, together: usize) -> bool {
     p_value * f64_of(tests) / f64_of(together) < FALSE_ALARMS
 }
-
-/// From so many on intervals of a single run are as sure as they say, too.
-const RUNS_MIN: usize = crate::stats::SURE_MIN;
 
 #[cfg(test)]
 mod tests {

@@ -19,6 +19,7 @@ use super::{Batch, Plan, Scale, Step, World};
 use crate::job::Statement;
 use crate::record::{Cell, Metric, Path, Setting};
 use crate::results::Results;
+use crate::stats::Estimate;
 
 /// Where none and the best fixed setting tie.
 #[derive(Debug)]
@@ -176,7 +177,7 @@ fn line(results: &Results, workload: &str, threads: u32) -> Option<String> {
     let Some((to_none, to_fixed)) = ratio(&none).zip(ratio(&fixed)) else {
         return Some(format!("{ties}; the latency policy was not measured there."));
     };
-    let told = |it: &crate::stats::Estimate| format!("{:.2} ({:.2} to {:.2})", it.value, it.low, it.high);
+    let told = |it: &Estimate| format!("{:.2} ({:.2} to {:.2}{})", it.value, it.low, it.high, it.doubt());
     let busy = |cell: &Cell, metric| results.median(cell, metric).unwrap_or_default();
     let (link_busy, core_busy) =
         (busy(&none, Metric::LinkBusyPercent), busy(&fixed, Metric::CoreBusyPercent));

@@ -12,7 +12,7 @@ use super::{Plan, Scale, Step, World};
 use crate::job::{Connect, Job, ScanJob, Script, Sysbench};
 use crate::record::{Cell, Metric, Path, Setting};
 use crate::results::Results;
-use crate::stats::{CONFIDENCE, Estimate};
+use crate::stats::Estimate;
 use crate::table::{Kind, Table};
 
 /// Relays.
@@ -167,12 +167,10 @@ fn relayed(cell: &Cell, path: Path) -> Cell {
 
 /// `0.95 (0.93 to 0.97; wanted 1.00: misses)`, and how sure that is where it is less than usual.
 fn told(ratio: &Estimate, wanted: Option<f64>) -> String {
-    let Estimate { value, low, high, confidence } = *ratio;
+    let Estimate { value, low, high, .. } = *ratio;
     if !ratio.has_interval() {
         return format!("{value:.2} (a single repetition)");
     }
-    let doubt =
-        if confidence < CONFIDENCE { format!(", {:.0} %", confidence * 100.0) } else { String::new() };
     let judged = wanted.map_or_else(String::new, |wanted| {
         let word = match () {
             () if !ratio.is_sure() => "undecided",
@@ -182,7 +180,7 @@ fn told(ratio: &Estimate, wanted: Option<f64>) -> String {
         };
         format!("; wanted {wanted:.2}: {word}")
     });
-    format!("{value:.2} ({low:.2} to {high:.2}{doubt}{judged})")
+    format!("{value:.2} ({low:.2} to {high:.2}{}{judged})", ratio.doubt())
 }
 
 /// Those that can stand before this database.

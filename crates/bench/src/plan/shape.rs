@@ -6,6 +6,7 @@
 use super::{Agreement, Finding, nearest};
 use crate::record::{Better, Cell, Metric};
 use crate::results::Results;
+use crate::stats::Estimate;
 
 /// "This is so many times faster than that."
 pub(super) struct Claim<'a> {
@@ -38,28 +39,28 @@ impl Claim<'_> {
             };
         };
         // A ratio of times is upside down: less is faster.
-        let (low, value, high) = match self.metric.better() {
-            Better::Less => (1.0 / ratio.high, 1.0 / ratio.value, 1.0 / ratio.low),
-            Better::More | Better::Neither => (ratio.low, ratio.value, ratio.high),
+        let faster = match self.metric.better() {
+            Better::Less => inverted(&ratio),
+            Better::More | Better::Neither => ratio,
         };
         let over = if cell.link == self.cell.link { String::new() } else { format!(" over {}", cell.link) };
-        if !ratio.has_interval() {
+        if !faster.has_interval() {
             return Finding {
                 claim: self.claim,
                 published,
-                measured: gain(value) + &over,
+                measured: gain(faster.value) + &over,
                 agreement: Agreement::Undecided,
                 why: Some("A single repetition proves nothing.".to_owned()),
             };
         }
-        let agreement = agreement(self.published, low, high);
+        let agreement = agreement(self.published, faster.low, faster.high);
         Finding {
             claim: self.claim,
             published,
-            measured: gain_between(value, low, high) + &over,
+            measured: gain_between(&faster) + &over,
             agreement,
             why: match agreement {
-                Agreement::Agrees if is_far(self.published, value) => {
+                Agreement::Agrees if is_far(self.published, faster.value) => {
                     Some(format!("In the direction, and not in the size. {}", self.why))
                 }
                 Agreement::Agrees => None,
@@ -112,10 +113,15 @@ fn gain(ratio: f64) -> String {
     if ratio >= 1.0 { format!("{ratio:.2}x faster") } else { format!("{:.2}x slower", 1.0 / ratio) }
 }
 
-/// With its interval, told in the same direction.
-fn gain_between(value: f64, low: f64, high: f64) -> String {
-    let (low, high) = if value >= 1.0 { (low, high) } else { (1.0 / high, 1.0 / low) };
-    format!("{} ({low:.2} to {high:.2})", gain(value))
+/// With its interval, told in the same direction, and how sure that is where it is less than usual.
+fn gain_between(ratio: &Estimate) -> String {
+    let told = if ratio.value >= 1.0 { *ratio } else { inverted(ratio) };
+    format!("{} ({:.2} to {:.2}{})", gain(ratio.value), told.low, told.high, told.doubt())
+}
+
+/// The other's in terms of the one.
+fn inverted(ratio: &Estimate) -> Estimate {
+    Estimate { value: 1.0 / ratio.value, low: 1.0 / ratio.high, high: 1.0 / ratio.low, ..*ratio }
 }
 
 /// Within it two are level.
@@ -151,12 +157,20 @@ mod tests {
         let twice = [[1.0, 1.5], [1.0, 1.6], [1.0, 1.5], [1.0, 1.6]];
         let kernel = finding("kernel unlimited", &twice);
         assert_eq!(kernel.agreement, Agreement::Agrees);
-        assert_eq!(kernel.measured, "1.55x slower (1.50 to 1.60) over kernel unlimited");
+        assert_eq!(kernel.measured, "1.55x slower (1.50 to 1.60, 88 %) over kernel unlimited");
         let single = finding("unlimited", &twice[..1]);
         assert_eq!((single.agreement, single.measured.as_str()), (Agreement::Undecided, "1.50x slower"));
         let other = finding("10mbit", &twice);
         assert_eq!(other.agreement, Agreement::NotMeasured);
         assert_eq!(other.why.unwrap(), "No link of this run is like it; --link unlimited is.");
+    }
+
+    #[test]
+    fn a_claim_that_is_held_by_few_repetitions_says_how_sure_it_is() {
+        let measured = |repetitions: usize| finding("unlimited", &vec![[1.0, 2.0]; repetitions]).measured;
+        assert_eq!(measured(3), "2.00x slower (2.00 to 2.00, 75 %)");
+        assert_eq!(measured(5), "2.00x slower (2.00 to 2.00, 94 %)");
+        assert_eq!(measured(6), "2.00x slower (2.00 to 2.00)");
     }
 
     #[test]
@@ -183,7 +197,8 @@ mod tests {
     fn slower_is_told_as_such() {
         assert_eq!(gain(2.0), "2.00x faster");
         assert_eq!(gain(0.25), "4.00x slower");
-        assert_eq!(gain_between(0.25, 0.2, 0.5), "4.00x slower (2.00 to 5.00)");
-        assert_eq!(gain_between(2.0, 0.5, 3.0), "2.00x faster (0.50 to 3.00)");
+        let between = |value, low, high| gain_between(&Estimate { value, low, high, confidence: 0.97 });
+        assert_eq!(between(0.25, 0.2, 0.5), "4.00x slower (2.00 to 5.00)");
+        assert_eq!(between(2.0, 0.5, 3.0), "2.00x faster (0.50 to 3.00)");
     }
 }

@@ -9,6 +9,7 @@ use super::number::{counted, percent, printable, short};
 use crate::record::{Cell, Metric, Records, Sample};
 use crate::results::Results;
 use crate::shortfall::Shortfall;
+use crate::stats::SURE_MIN;
 
 /// Something that makes numbers less sure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,18 +111,18 @@ fn few_runs(results: &Results, primary: Metric) -> Option<Warning> {
         .cells()
         .iter()
         .map(|cell| results.values(cell, primary).len())
-        .filter(|runs| (1..RUNS_MIN).contains(runs))
+        .filter(|runs| (1..SURE_MIN).contains(runs))
         .collect();
     let least = few.iter().min()?;
     Some(Warning {
         title: "few repetitions",
         text: format!(
-            "{} of {} have fewer than {RUNS_MIN} repetitions, {least} at the least: their intervals are the whole \
+            "{} of {} have fewer than {SURE_MIN} repetitions, {least} at the least: their intervals are the whole \
              range, and less sure than 95 %.",
             few.len(),
             counted(results.cells().len(), "cell"),
         ),
-        remedy: "Ask for more repetitions; from 6 on an interval can hold the median in 95 % of all cases.",
+        remedy: "Ask for --repetitions 6 or more: from there on an interval holds the median in 95 % of all cases.",
     })
 }
 
@@ -239,9 +240,6 @@ fn neighbours(records: &Records) -> Option<Warning> {
 /// Differences of this size are what compression's cost on a fast network is; they should not be lost in noise.
 const NOISE_MAX: f64 = 0.05;
 
-/// Fewer have an interval that is less sure than 90 %.
-const RUNS_MIN: usize = 5;
-
 /// A client's last transactions may take a tenth of a short run after the others have ended; twice that is no longer one run.
 const DISAGREEMENT_MAX: f64 = 1.2;
 
@@ -280,6 +278,17 @@ mod tests {
         assert!(disagreeing(&of(10.0, 3e3)).is_some());
         let text = too_short(&of(20.0, 1.5e3)).unwrap().text;
         assert!(text.contains("fewer than 2 transactions"), "{text}");
+    }
+
+    #[test]
+    fn few_repetitions_are_those_whose_intervals_are_less_sure_than_they_should_be() {
+        let text = |runs: u32| {
+            let cell = cell("unlimited", Path::Direct, Setting::None);
+            let records = records((0..runs).map(|repetition| sample(&cell, repetition, 1.0)).collect());
+            few_runs(&Results::of(&records), Metric::TimeS).map(|warning| warning.text)
+        };
+        assert!(text(5).unwrap().starts_with("1 of 1 cell have fewer than 6 repetitions, 5 at the least"));
+        assert_eq!(text(6), None);
     }
 
     #[test]

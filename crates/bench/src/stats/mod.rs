@@ -74,6 +74,12 @@ impl Estimate {
     pub fn is_sure(&self) -> bool {
         self.confidence + ROUNDING >= CONFIDENCE
     }
+
+    /// Behind an interval in words: `, 75 %` where it is no surer than that, nothing where it is as sure as [`CONFIDENCE`].
+    #[must_use]
+    pub fn doubt(&self) -> String {
+        if self.is_sure() { String::new() } else { format!(", {:.0} %", self.confidence * 100.0) }
+    }
 }
 
 /// The confidence that intervals have where there are enough values: the usual one.

@@ -59,7 +59,7 @@ fn cpu(results: &Results, cell: &Cell) -> Option<f64> {
 
 fn told(ratio: &Estimate) -> String {
     if ratio.has_interval() {
-        format!("{:.2} ({:.2} to {:.2})", ratio.value, ratio.low, ratio.high)
+        format!("{:.2} ({:.2} to {:.2}{})", ratio.value, ratio.low, ratio.high, ratio.doubt())
     } else {
         format!("{:.2}", ratio.value)
     }
