@@ -293,13 +293,6 @@ impl Pace {
         Reply { len, has_history: self.history.is_some() }
     }
 
-    /// Nothing is sent any more.
-    pub fn left(&mut self, replies: &mut Replies) {
-        if let Some(turn) = self.turn.take() {
-            replies.left(turn, self.now);
-        }
-    }
-
     /// Frames of several packets should end at this length, and so many bytes may wait in the socket behind those that are on
     /// their way: little as long as nothing is known of the link, since all of it is sent before anything is known.
     #[must_use]
@@ -360,7 +353,7 @@ impl Pace {
             Some(len) => self.turn = Some(replies.sent(now, self.reply(len), self.turn)),
             None if self.is_alone && self.in_pieces => {}
             // Also behind frames that nothing was chosen about.
-            None => self.left(replies),
+            None => self.turn = None,
         }
         self.sent_len += len as u64;
         self.since_look_len += len as u64;

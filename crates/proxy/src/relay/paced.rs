@@ -279,7 +279,6 @@ impl Drop for Paced {
     fn drop(&mut self) {
         let seen = match &mut self.chooser {
             Chooser::Latency(pace) => {
-                pace.left(&mut self.link.replies(self.algorithm));
                 if let Some(gains) = pace.reader_gains() {
                     self.link.found_reader(gains);
                 }
