@@ -362,7 +362,7 @@ impl Pace {
         }
         self.last = Last { is_packed: len < plain_len, len: len as u64 };
         self.reader.sent(plain_len, len);
-        self.drain.sent(len as u64);
+        self.drain.sent(len as u64, now);
     }
 }
 

@@ -25,10 +25,7 @@ impl Pace {
         let Some(rate) = self.drain.bytes_per_s() else {
             return Choice { level: None, reason: Reason::LinkNotSeen };
         };
-        // What was sent since the look is in the queue, too, and what has left since is not.
-        let passed_s = self.now.saturating_sub(self.looked.now).as_secs_f64();
-        let since_s = self.since_look_len as f64 / rate;
-        let queue_s = (self.looked.busy_s(rate) + since_s - passed_s).max(0.0);
+        let queue_s = self.looked.busy_at_s(self.now, self.since_look_len, rate);
         let frame = Frame { len: number(plain_len), more, queue_s, missing_s };
         if let Some(level) = self.untried(&frame, rate) {
             return Choice { level: Some(level), reason: Reason::TriesLevel };

@@ -130,6 +130,7 @@ impl Way<'_> {
             unwritten_len: 0,
             reader_waits: self.waiting > 0.2,
             round_trip: ROUND_TRIP,
+            delivered_per_s: 0,
             window_len: (READER_BUFFER - held.map(|one| one.wire).sum::<f64>()).max(0.0) as u64,
         }
     }

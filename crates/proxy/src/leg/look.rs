@@ -19,12 +19,20 @@ pub(crate) struct Looker {
     busy_us: u64,
     rwnd_limited_us: u64,
     reader_waits: bool,
+    /// What the kernel told of deliveries the last time.
+    delivered_per_s: u64,
 }
 
 impl Looker {
     /// Bounds what may wait in the socket, or nobody sees the link behind it. None for a Unix socket.
     pub(crate) fn new(leg: &Leg, unsent_len_max: u64) -> Option<Self> {
-        let mut looker = Self { unsent_len_max: 0, busy_us: 0, rwnd_limited_us: 0, reader_waits: false };
+        let mut looker = Self {
+            unsent_len_max: 0,
+            busy_us: 0,
+            rwnd_limited_us: 0,
+            reader_waits: false,
+            delivered_per_s: 0,
+        };
         looker.bound(leg, unsent_len_max)?;
         Some(looker)
     }
@@ -51,6 +59,9 @@ impl Looker {
             self.reader_waits = limited * READER_SHARE >= busy;
             (self.busy_us, self.rwnd_limited_us) = (busy_us, rwnd_limited_us);
         }
+        // It stays what it is until something better or newer was measured, whatever becomes of the link.
+        let delivered_per_s = info.u64_at(DELIVERY_RATE);
+        let is_new = std::mem::replace(&mut self.delivered_per_s, delivered_per_s) != delivered_per_s;
         Some(Look {
             now,
             queued_len: queued_len(socket)?,
@@ -59,6 +70,7 @@ impl Looker {
             reader_waits: self.reader_waits,
             window_len: u64::from(info.u32_at(SND_WND)),
             round_trip: round_trip(info.u32_at(MIN_RTT)),
+            delivered_per_s: if is_new { delivered_per_s } else { 0 },
         })
     }
 }
@@ -111,6 +123,8 @@ fn queued_len(socket: RawFd) -> Option<u64> {
 /// Offsets in the kernel's structure.
 const NOTSENT_BYTES: usize = 144;
 const MIN_RTT: usize = 148;
+/// Bytes per second of the last flight that something waited behind, or of one that was faster though nothing did.
+const DELIVERY_RATE: usize = 160;
 const BUSY_TIME: usize = 168;
 const RWND_LIMITED: usize = 176;
 const SND_WND: usize = 228;

@@ -243,7 +243,7 @@ impl Paced {
                 Chooser::Latency(pace) => {
                     pace.sent(plain_len, len, self.link.now(), &mut self.link.replies(self.algorithm));
                 }
-                Chooser::Cost(cost) => cost.thrift.sent(len),
+                Chooser::Cost(cost) => cost.thrift.sent(len, self.link.now()),
             }
         }
     }
@@ -271,7 +271,7 @@ impl Cost {
         self.had_more = more;
         let added_max = self.budgets.added_max(link.reply_p99());
         let (mut cpu, now) = self.budgets.cpu.hold();
-        self.thrift.choose(plain_len, &mut Limits { cpu: &mut cpu, now, added_max })
+        self.thrift.choose(plain_len, link.now(), &mut Limits { cpu: &mut cpu, now, added_max })
     }
 }
 
