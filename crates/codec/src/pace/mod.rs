@@ -17,7 +17,7 @@
 //! (`thrift`).
 //!
 //! Invariants: no clock (time is an argument), no randomness; bounded memory; while nothing is known of the link frames go
-//! stored; data that doesn't shrink is tried ever more rarely.
+//! stored, but for what packs faster than it is copied; data that doesn't shrink is tried ever more rarely.
 //!
 //! Not here: sockets (crate `proxy` looks at them), what servers pack at a level that is fixed at login. See
 //! `docs/adr/0021-pace-fills-an-idle-link.md` and `docs/adr/0036-pace-knows-what-is-not-there-yet.md`.
@@ -212,7 +212,11 @@ impl Pace {
     /// `replies` is what all connections of this link and direction share.
     pub fn choose(&mut self, plain_len: usize, more: bool, now: Duration, replies: &mut Replies) -> Choice {
         let alone = self.begin(plain_len, more, now, replies);
-        let choice = alone.unwrap_or_else(|| self.in_a_queue(plain_len, more, 0.0));
+        let choice = match alone {
+            Some(choice) => choice,
+            None if self.drain.bytes_per_s().is_none() => self.over_any_link(number(plain_len)),
+            None => self.in_a_queue(plain_len, more, 0.0),
+        };
         if matches!(choice.reason, Reason::LinkIsIdle | Reason::Slower) {
             self.follow_level(plain_len);
         }

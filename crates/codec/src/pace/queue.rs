@@ -3,7 +3,7 @@
 //!
 //! Not here: frames that wait for an answer (`replies`), what a level does (`candidate`).
 
-use super::candidate::{Candidate, GUESS_IS_CAUTIOUS};
+use super::candidate::{Candidate, GUESS_IS_CAUTIOUS, SMALL_LEN};
 use super::{Choice, Pace, Reason, number};
 use crate::{Algorithm, plain_bytes_per_ms};
 
@@ -57,6 +57,25 @@ impl Pace {
             Choice { level: Some(level), reason: Reason::ReaderGains }
         } else {
             Choice { level: None, reason: Reason::ReaderLoses }
+        }
+    }
+
+    /// A frame of several while nothing is known of the link. One early frame is packed to see what the data does: what packs in
+    /// less time than its plain bytes take to be handed over is no slower packed, whatever the link.
+    pub(super) fn over_any_link(&mut self, len: f64) -> Choice {
+        let round_trip_s = self.looked.round_trip.as_secs_f64();
+        let stored = Choice { level: None, reason: Reason::LinkNotSeen };
+        let Some(easiest) = self.candidates.first().filter(|_| len >= SMALL_LEN) else { return stored };
+        let packed = |reason| Choice { level: Some(easiest.level()), reason };
+        match easiest.ratio(len) {
+            None if easiest.is_new() && easiest.likely_s(len) <= TRIAL_S.max(round_trip_s * TRIAL_PART) => {
+                packed(Reason::TriesLevel)
+            }
+            Some(ratio) if ratio >= RATIO_ANYWHERE && easiest.is_cold() => packed(Reason::TriesLevel),
+            Some(ratio) if easiest.pack_s(len) < len * (1.0 - 1.0 / ratio) / PLAIN_BYTES_PER_S => {
+                packed(Reason::Faster)
+            }
+            _ => stored,
         }
     }
 
@@ -154,6 +173,14 @@ const GAIN_OF_LEVEL: f64 = 0.95;
 const UNPACKING_IS_FASTER: f64 = 2.0;
 /// What is hoped of data that was never packed.
 const RATIO_HOPED: f64 = 1.5;
+/// What one frame of a connection may cost to see what its data does: less than its login did.
+const TRIAL_S: f64 = 100e-6;
+/// Or of a round trip.
+const TRIAL_PART: f64 = 0.03;
+/// What packs so well mostly packs faster than it is copied, but for the first frames, which pay for memory.
+const RATIO_ANYWHERE: f64 = 16.0;
+/// A plain byte costs at least so much on every link: it is copied into the socket, and out of another.
+const PLAIN_BYTES_PER_S: f64 = 2e9;
 /// As long as a frame in so many goes stored for want of time, the time goes where it saves most.
 pub(super) const SHORT_OF_CPU: u32 = 128;
 /// Longer frames are large packets, which nothing else hides.
