@@ -25,8 +25,8 @@ pub(super) struct Drain {
     /// The same of looks that found it empty.
     empty: (f64, f64),
     bytes_per_s: Option<f64>,
-    /// It is what the kernel has told of a short time.
-    is_told: bool,
+    /// It is what others have seen, or what the kernel has told of a short time.
+    is_hearsay: bool,
     /// When it was last seen here, if it was not only assumed.
     seen_at: Option<Duration>,
 }
@@ -49,7 +49,7 @@ impl Drain {
             && let Some(rate) = self.bytes_per_s.as_mut().filter(|rate| told > **rate)
         {
             *rate = told;
-            (self.is_told, self.seen_at) = (true, Some(look.now));
+            (self.is_hearsay, self.seen_at) = (true, Some(look.now));
         }
         let before = self.acknowledged_len;
         // TLS adds to what is queued.
@@ -93,9 +93,10 @@ impl Drain {
         let part = if self.bytes_per_s.is_none() { FIRST_PART } else { 1.0 };
         if len >= WINDOW_LEN * part || time_s >= WINDOW_S * part {
             let rate = (len / time_s).max(1.0);
-            // A link that changes is followed at once; half of the old rate damps its noise. What passed in a moment may have been
-            // a burst that a shaper let through.
-            let old = self.bytes_per_s.filter(|_| !std::mem::take(&mut self.is_told));
+            // A link that changes is followed at once; half of the old rate damps its noise. Hearsay is another's share
+            // of the link, or a burst that a shaper let through.
+            let old = self.bytes_per_s.filter(|_| !self.is_hearsay);
+            self.is_hearsay = false;
             self.bytes_per_s = Some(old.map_or(rate, |old| f64::midpoint(old, rate)));
             self.seen_at = Some(look.now);
             self.window = (0.0, 0.0);
@@ -114,7 +115,9 @@ impl Drain {
 
     /// Another destination on the same link has seen it.
     pub(super) fn assume(&mut self, bytes_per_s: f64) {
-        self.bytes_per_s.get_or_insert(bytes_per_s);
+        if self.bytes_per_s.is_none() {
+            (self.bytes_per_s, self.is_hearsay) = (Some(bytes_per_s), true);
+        }
     }
 }
 
@@ -204,6 +207,19 @@ mod tests {
             drain.look(&look((3000 + ms) * MS, 1_000_000 - u64::from(ms - 1) * 10_000));
         }
         assert!((drain.bytes_per_s().unwrap() - 1e7).abs() < 1.0);
+    }
+
+    #[test]
+    fn what_others_have_seen_is_given_up_for_the_first_rate_that_is_seen_here() {
+        let mut drain = Drain::default();
+        drain.assume(1e9);
+        drain.look(&look(MS, 0));
+        drain.sent(2_000_000, MS);
+        for (ms, rate) in [(21, 2e7), (41, 1.5e7)] {
+            drain.look(&look(ms * MS, if ms == 21 { 1_600_000 } else { 1_400_000 }));
+            let seen = drain.bytes_per_s().unwrap();
+            assert!((seen - rate).abs() < 1.0, "{seen}");
+        }
     }
 
     #[test]

@@ -178,9 +178,9 @@ impl Pace {
         self.reader.assume(gains);
     }
 
-    /// Whether packed bytes were found here to get through the reader sooner, if it was ever the limit.
+    /// Whether packed bytes were found here to get through the reader sooner, and when, if it was ever the limit.
     #[must_use]
-    pub const fn reader_gains(&self) -> Option<bool> {
+    pub const fn reader_gains(&self) -> Option<(bool, Duration)> {
         self.reader.found()
     }
 
