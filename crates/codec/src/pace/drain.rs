@@ -43,9 +43,11 @@ impl Drain {
 
     /// The destination was looked at.
     pub(super) fn look(&mut self, look: &Look) {
-        // Between replies nothing else corrects a rate that is too low.
+        // Between replies nothing else corrects a rate that is too low; within them short moments would raise it.
         let told = look.delivered_per_s as f64;
-        if look.queued_len == 0
+        let rested = self.looked.is_none_or(|looked| look.now.saturating_sub(looked) >= REST);
+        if rested
+            && look.queued_len == 0
             && let Some(rate) = self.bytes_per_s.as_mut().filter(|rate| told > **rate)
         {
             *rate = told;

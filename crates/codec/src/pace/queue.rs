@@ -31,6 +31,9 @@ impl Pace {
             return Choice { level: Some(level), reason: Reason::TriesLevel };
         }
         let Some((level, packed_s)) = self.fastest(&frame, rate) else {
+            if let Some(level) = self.packs_as_it_copies(frame.len) {
+                return Choice { level: Some(level), reason: Reason::Faster };
+            }
             // The first of several doesn't count: there was nothing to be busy with.
             if self.had_more {
                 self.hidden = 0;
@@ -60,8 +63,8 @@ impl Pace {
         }
     }
 
-    /// A frame of several while nothing is known of the link. One early frame is packed to see what the data does: what packs in
-    /// less time than its plain bytes take to be handed over is no slower packed, whatever the link.
+    /// A frame of several while nothing is known of the link. What packs as fast as it is copied is no slower packed, whatever the
+    /// link, so one early frame is packed to see whether the data does.
     pub(super) fn over_any_link(&mut self, len: f64) -> Choice {
         let round_trip_s = self.looked.round_trip.as_secs_f64();
         let stored = Choice { level: None, reason: Reason::LinkNotSeen };
@@ -72,11 +75,16 @@ impl Pace {
                 packed(Reason::TriesLevel)
             }
             Some(ratio) if ratio >= RATIO_ANYWHERE && easiest.is_cold() => packed(Reason::TriesLevel),
-            Some(ratio) if easiest.pack_s(len) < len * (1.0 - 1.0 / ratio) / PLAIN_BYTES_PER_S => {
-                packed(Reason::Faster)
-            }
+            _ if self.packs_as_it_copies(len).is_some() => packed(Reason::Faster),
             _ => stored,
         }
+    }
+
+    /// The easiest level, if it takes less time than copying what it saves.
+    fn packs_as_it_copies(&self, len: f64) -> Option<u8> {
+        let easiest = self.candidates.first()?;
+        let saved_len = len * (1.0 - 1.0 / easiest.ratio(len)?);
+        (easiest.pack_s(len) < saved_len / PLAIN_BYTES_PER_S).then(|| easiest.level())
     }
 
     /// A level that is not known on such data, where trying it costs no time of the link's, or hardly any.
@@ -173,8 +181,8 @@ const GAIN_OF_LEVEL: f64 = 0.95;
 const UNPACKING_IS_FASTER: f64 = 2.0;
 /// What is hoped of data that was never packed.
 const RATIO_HOPED: f64 = 1.5;
-/// What one frame of a connection may cost to see what its data does: less than its login did.
-const TRIAL_S: f64 = 100e-6;
+/// What one frame of a connection may cost to see what its data does: less than its login did, and enough for a row of 64 KiB.
+const TRIAL_S: f64 = 200e-6;
 /// Or of a round trip.
 const TRIAL_PART: f64 = 0.03;
 /// What packs so well mostly packs faster than it is copied, but for the first frames, which pay for memory.
