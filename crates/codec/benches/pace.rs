@@ -48,6 +48,7 @@ fn a_frame_of_a_scan(bencher: Bencher<'_, '_>) {
             reader_waits: false,
             window_len: 1 << 20,
             round_trip: MS,
+            delivered_per_s: 0,
         });
         let choice = pace.choose(black_box(LEN), true, now, &mut replies);
         let packed_len = if choice.level.is_some() { LEN / 2 } else { LEN };
@@ -75,14 +76,15 @@ fn a_frame_within_budgets(bencher: Bencher<'_, '_>) {
             reader_waits: false,
             window_len: 1 << 20,
             round_trip: MS,
+            delivered_per_s: 0,
         });
         let mut limits = Limits { cpu: &mut cpu, now, added_max: MS };
-        let choice = thrift.choose(black_box(LEN), &mut limits);
+        let choice = thrift.choose(black_box(LEN), now, &mut limits);
         let packed_len = if choice.level.is_some() { LEN / 2 } else { LEN };
         if let Some(level) = choice.level {
             thrift.packed(PackedFrame::alone(level, LEN, packed_len), MS / 3, MS / 3, &mut cpu);
         }
-        thrift.sent(packed_len);
+        thrift.sent(packed_len, now);
         choice
     });
 }

@@ -158,11 +158,15 @@ impl Link {
         seen.filter(|(_, ago)| *ago < TRUE_FOR)
     }
 
-    /// A session has seen it, at that time on the clock that sessions share.
+    /// A session has seen it, at that time on the clock that sessions share. Those that are busy at once see their shares of
+    /// it, so the greatest of some seconds counts.
     pub(crate) fn saw(&self, bytes_per_s: f64, at: Duration) {
         let at = self.since + at;
         let mut seen = lock(&self.seen);
-        if seen.as_ref().is_none_or(|earlier| earlier.at <= at) {
+        let counts = seen.is_none_or(|held| {
+            at >= held.at + SHARED_FOR || (bytes_per_s >= held.bytes_per_s && at + SHARED_FOR > held.at)
+        });
+        if counts {
             *seen = Some(Seen { bytes_per_s, at });
         }
     }
@@ -172,9 +176,13 @@ impl Link {
         lock(&self.reader_gains).filter(|(_, at)| at.elapsed() < TRUE_FOR).map(|(gains, _)| gains)
     }
 
-    /// A session has found that.
-    pub(crate) fn found_reader(&self, gains: bool) {
-        *lock(&self.reader_gains) = Some((gains, Instant::now()));
+    /// A session has found that, at that time on the clock that sessions share.
+    pub(crate) fn found_reader(&self, gains: bool, at: Duration) {
+        let at = self.since + at;
+        let mut found = lock(&self.reader_gains);
+        if found.is_none_or(|(_, earlier)| earlier <= at) {
+            *found = Some((gains, at));
+        }
     }
 
     /// An exchange took so long, without what packing added.
@@ -204,6 +212,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Routes and loads change within minutes.
 const TRUE_FOR: Duration = Duration::from_secs(600);
+/// Sessions that have their turns within so long share the link.
+const SHARED_FOR: Duration = Duration::from_secs(10);
 /// Whoever comes from ever new addresses costs no more than this.
 const SWEEP_PAUSE: Duration = Duration::from_secs(1);
 /// Some hundred bytes each.
@@ -220,7 +230,31 @@ mod tests {
     }
 
     #[test]
-    fn the_last_rate_of_a_peer_is_known_and_there_are_not_too_many() {
+    fn of_the_shares_that_sessions_see_within_seconds_the_greatest_counts() {
+        let link = Link::new();
+        let known_after = |bytes_per_s: f64, s| {
+            link.saw(bytes_per_s, Duration::from_secs(s));
+            link.bytes_per_s().unwrap()
+        };
+        assert_eq!(known_after(3e6, 100), 3e6);
+        assert_eq!(known_after(1e6, 105), 3e6);
+        assert_eq!(known_after(4e6, 104), 4e6);
+        // A session that ends tells again what it saw long ago.
+        assert_eq!(known_after(9e6, 90), 4e6);
+        assert_eq!(known_after(1e6, 114), 1e6);
+    }
+
+    #[test]
+    fn what_was_found_of_a_reader_last_is_known() {
+        let link = Link::new();
+        for (gains, s) in [(true, 2), (false, 1)] {
+            link.found_reader(gains, Duration::from_secs(s));
+        }
+        assert_eq!(link.reader_gains(), Some(true));
+    }
+
+    #[test]
+    fn the_rate_of_a_peer_is_known_and_there_are_not_too_many() {
         let links = Links::default();
         let link = |number: u32| links.to(address(number), Side::Client);
         link(1).saw(1e6, link(1).now());
@@ -241,7 +275,7 @@ mod tests {
         let _uses = [LinkUse::of(Arc::clone(&one)), LinkUse::of(other)];
         drop(to(1, Side::Server));
         one.saw(5e5, one.now());
-        one.found_reader(false);
+        one.found_reader(false, one.now());
         let told: Vec<_> = links
             .states()
             .iter()

@@ -105,6 +105,16 @@ impl Candidate {
         self.large_ratio = None;
     }
 
+    /// It has packed no large frame yet.
+    pub(super) const fn is_new(&self) -> bool {
+        !self.is_seen && self.warm == 0
+    }
+
+    /// It has packed so few large frames that it may be faster than it seemed.
+    pub(super) const fn is_cold(&self) -> bool {
+        self.warm < WARM
+    }
+
     /// It was no use lately.
     pub(super) const fn rests(&self) -> bool {
         self.rest > 0
@@ -118,7 +128,7 @@ impl Candidate {
             return false;
         }
         self.unused = self.unused.saturating_add(1);
-        let is_cold = len >= SMALL_LEN && self.warm < WARM;
+        let is_cold = len >= SMALL_LEN && self.is_cold();
         may && (self.ratio(len).is_none() || is_cold || self.unused > UNUSED_MAX)
     }
 

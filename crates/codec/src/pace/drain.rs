@@ -6,7 +6,7 @@
 //!  two looks, never empty in between:  rate = acknowledged in between / time
 //!  empty at both:                      rate ≥ that, over a while
 //! ```
-//! Invariants: no rate from a time in which the destination had nothing to take.
+//! Invariants: no rate from a time in which the destination had nothing to take, or may have had nothing.
 //!
 //! Not here: what follows from it (`super`), whether it is link or reader (`reader`).
 
@@ -25,20 +25,41 @@ pub(super) struct Drain {
     /// The same of looks that found it empty.
     empty: (f64, f64),
     bytes_per_s: Option<f64>,
+    /// It is what others have seen, or what the kernel has told of a short time.
+    is_hearsay: bool,
     /// When it was last seen here, if it was not only assumed.
     seen_at: Option<Duration>,
 }
 
 impl Drain {
     /// Bytes were handed over.
-    pub(super) fn sent(&mut self, len: u64) {
+    pub(super) fn sent(&mut self, len: u64, now: Duration) {
         self.sent_len += len;
+        if self.looked.is_some_and(|looked| now.saturating_sub(looked) >= REST) {
+            // Where there is a queue somebody looks. Who thought between two replies was no link.
+            self.looked = None;
+        }
     }
 
     /// The destination was looked at.
     pub(super) fn look(&mut self, look: &Look) {
+        // Between replies nothing else corrects a rate that is too low; within them short moments would raise it.
+        let told = look.delivered_per_s as f64;
+        let rested = self.looked.is_none_or(|looked| look.now.saturating_sub(looked) >= REST);
+        if rested
+            && look.queued_len == 0
+            && let Some(rate) = self.bytes_per_s.as_mut().filter(|rate| told > **rate)
+        {
+            *rate = told;
+            (self.is_hearsay, self.seen_at) = (true, Some(look.now));
+        }
+        let before = self.acknowledged_len;
+        // TLS adds to what is queued.
+        let acknowledged_len = self.sent_len.saturating_sub(look.unacknowledged_len()).max(before);
         let Some(looked) = self.looked else {
             self.looked = Some(look.now);
+            self.acknowledged_len = acknowledged_len;
+            (self.window, self.empty) = ((0.0, 0.0), (0.0, 0.0));
             return;
         };
         let time_s = look.now.saturating_sub(looked).as_secs_f64();
@@ -46,10 +67,8 @@ impl Drain {
             return;
         }
         self.looked = Some(look.now);
-        let before = self.acknowledged_len;
-        // TLS adds to what is queued.
-        self.acknowledged_len = self.sent_len.saturating_sub(look.unacknowledged_len()).max(before);
-        let len = (self.acknowledged_len - before) as f64;
+        self.acknowledged_len = acknowledged_len;
+        let len = (acknowledged_len - before) as f64;
         // What has not come into the socket keeps nobody busy.
         if look.queued_len == 0 {
             self.window = (0.0, 0.0);
@@ -76,8 +95,11 @@ impl Drain {
         let part = if self.bytes_per_s.is_none() { FIRST_PART } else { 1.0 };
         if len >= WINDOW_LEN * part || time_s >= WINDOW_S * part {
             let rate = (len / time_s).max(1.0);
-            // A link that changes is followed at once; half of the old rate damps its noise.
-            self.bytes_per_s = Some(self.bytes_per_s.map_or(rate, |old| f64::midpoint(old, rate)));
+            // A link that changes is followed at once; half of the old rate damps its noise. Hearsay is another's share
+            // of the link, or a burst that a shaper let through.
+            let old = self.bytes_per_s.filter(|_| !self.is_hearsay);
+            self.is_hearsay = false;
+            self.bytes_per_s = Some(old.map_or(rate, |old| f64::midpoint(old, rate)));
             self.seen_at = Some(look.now);
             self.window = (0.0, 0.0);
         }
@@ -95,7 +117,9 @@ impl Drain {
 
     /// Another destination on the same link has seen it.
     pub(super) fn assume(&mut self, bytes_per_s: f64) {
-        self.bytes_per_s.get_or_insert(bytes_per_s);
+        if self.bytes_per_s.is_none() {
+            (self.bytes_per_s, self.is_hearsay) = (Some(bytes_per_s), true);
+        }
     }
 }
 
@@ -104,6 +128,8 @@ impl Drain {
 const WINDOW_LEN: f64 = 256.0 * 1024.0;
 const WINDOW_S: f64 = 0.02;
 const FIRST_PART: f64 = 0.25;
+/// After so long without a look nothing was expected to wait.
+const REST: Duration = Duration::from_millis(5);
 /// The shortest time that tells a rate from below.
 const EMPTY_S: f64 = 1e-3;
 
@@ -121,7 +147,7 @@ mod tests {
     fn a_queue_that_never_empties_tells_the_rate() {
         let mut drain = Drain::default();
         drain.look(&look(MS, 0));
-        drain.sent(1_000_000);
+        drain.sent(1_000_000, MS);
         for ms in 2..=9 {
             drain.look(&look(ms * MS, 1_000_000 - u64::from(ms - 1) * 100_000));
         }
@@ -132,7 +158,7 @@ mod tests {
     fn what_has_not_come_into_the_socket_is_not_acknowledged() {
         let (mut drain, rate) = (Drain::default(), 100_000);
         drain.look(&look(MS, 0));
-        drain.sent(1_000_000);
+        drain.sent(1_000_000, MS);
         for ms in 2..=9_u32 {
             // The socket holds 50,000 bytes, and what it took is acknowledged.
             let taken_len = u64::from(ms - 1) * rate + 50_000;
@@ -145,7 +171,7 @@ mod tests {
     fn a_socket_that_ran_empty_tells_no_rate_though_more_was_to_come() {
         let mut drain = Drain::default();
         drain.look(&look(MS, 0));
-        drain.sent(1_000_000);
+        drain.sent(1_000_000, MS);
         for ms in 2..=9_u32 {
             drain.look(&look(ms * MS, 0).behind(1_000_000 - u64::from(ms - 1) * 100_000));
         }
@@ -153,11 +179,57 @@ mod tests {
     }
 
     #[test]
+    fn time_in_which_the_client_thought_is_in_no_rate() {
+        let mut drain = Drain::default();
+        drain.look(&look(MS, 0));
+        drain.sent(40_960, 5000 * MS);
+        // It was cut, and a part of it taken.
+        drain.look(&look(5001 * MS, 20_000));
+        assert_eq!(drain.bytes_per_s(), None);
+        drain.look(&look(5006 * MS, 10_000));
+        assert_eq!(drain.bytes_per_s(), Some(2e6));
+        // Nor in one that is known.
+        drain.sent(100_000, 9000 * MS);
+        drain.look(&look(9001 * MS, 50_000));
+        assert_eq!(drain.bytes_per_s(), Some(2e6));
+    }
+
+    #[test]
+    fn a_rate_that_is_too_low_is_corrected_by_short_replies_and_a_burst_by_a_queue() {
+        let mut drain = Drain::default();
+        drain.assume(8e3);
+        drain.look(&look(MS, 0));
+        for s in 1..=3_u32 {
+            drain.sent(100_000, s * 1000 * MS);
+            drain.look(&Look { delivered_per_s: 100_000_000, ..look(s * 1000 * MS + MS, 0) });
+        }
+        assert_eq!(drain.bytes_per_s(), Some(1e8));
+        drain.sent(1_000_000, 3001 * MS);
+        for ms in 2..=21 {
+            drain.look(&look((3000 + ms) * MS, 1_000_000 - u64::from(ms - 1) * 10_000));
+        }
+        assert!((drain.bytes_per_s().unwrap() - 1e7).abs() < 1.0);
+    }
+
+    #[test]
+    fn what_others_have_seen_is_given_up_for_the_first_rate_that_is_seen_here() {
+        let mut drain = Drain::default();
+        drain.assume(1e9);
+        drain.look(&look(MS, 0));
+        drain.sent(2_000_000, MS);
+        for (ms, rate) in [(21, 2e7), (41, 1.5e7)] {
+            drain.look(&look(ms * MS, if ms == 21 { 1_600_000 } else { 1_400_000 }));
+            let seen = drain.bytes_per_s().unwrap();
+            assert!((seen - rate).abs() < 1.0, "{seen}");
+        }
+    }
+
+    #[test]
     fn what_was_acknowledged_in_a_moment_tells_no_rate() {
         let mut drain = Drain::default();
         drain.assume(1e6);
         drain.look(&look(MS, 0));
-        drain.sent(65_536);
+        drain.sent(65_536, MS);
         drain.look(&look(MS + MS / 20, 0));
         assert_eq!((drain.bytes_per_s(), drain.seen()), (Some(1e6), None));
     }
@@ -167,13 +239,13 @@ mod tests {
         let mut drain = Drain::default();
         drain.look(&look(Duration::ZERO, 0));
         for ms in 1..10 {
-            drain.sent(1_000);
+            drain.sent(1_000, ms * MS);
             drain.look(&look(ms * MS, 0));
         }
         assert_eq!(drain.bytes_per_s(), None);
         drain.assume(1e5);
         assert_eq!((drain.bytes_per_s(), drain.seen()), (Some(1e5), None));
-        drain.sent(1_000);
+        drain.sent(1_000, 10 * MS);
         drain.look(&look(10 * MS, 0));
         assert_eq!((drain.bytes_per_s(), drain.seen()), (Some(1e6), Some((1e6, 10 * MS))));
     }

@@ -17,7 +17,7 @@
 //! (`thrift`).
 //!
 //! Invariants: no clock (time is an argument), no randomness; bounded memory; while nothing is known of the link frames go
-//! stored; data that doesn't shrink is tried ever more rarely.
+//! stored, but for what packs faster than it is copied; data that doesn't shrink is tried ever more rarely.
 //!
 //! Not here: sockets (crate `proxy` looks at them), what servers pack at a level that is fixed at login. See
 //! `docs/adr/0021-pace-fills-an-idle-link.md` and `docs/adr/0036-pace-knows-what-is-not-there-yet.md`.
@@ -178,9 +178,9 @@ impl Pace {
         self.reader.assume(gains);
     }
 
-    /// Whether packed bytes were found here to get through the reader sooner, if it was ever the limit.
+    /// Whether packed bytes were found here to get through the reader sooner, and when, if it was ever the limit.
     #[must_use]
-    pub const fn reader_gains(&self) -> Option<bool> {
+    pub const fn reader_gains(&self) -> Option<(bool, Duration)> {
         self.reader.found()
     }
 
@@ -212,7 +212,11 @@ impl Pace {
     /// `replies` is what all connections of this link and direction share.
     pub fn choose(&mut self, plain_len: usize, more: bool, now: Duration, replies: &mut Replies) -> Choice {
         let alone = self.begin(plain_len, more, now, replies);
-        let choice = alone.unwrap_or_else(|| self.in_a_queue(plain_len, more, 0.0));
+        let choice = match alone {
+            Some(choice) => choice,
+            None if self.drain.bytes_per_s().is_none() => self.over_any_link(number(plain_len)),
+            None => self.in_a_queue(plain_len, more, 0.0),
+        };
         if matches!(choice.reason, Reason::LinkIsIdle | Reason::Slower) {
             self.follow_level(plain_len);
         }
@@ -293,13 +297,6 @@ impl Pace {
         Reply { len, has_history: self.history.is_some() }
     }
 
-    /// Nothing is sent any more.
-    pub fn left(&mut self, replies: &mut Replies) {
-        if let Some(turn) = self.turn.take() {
-            replies.left(turn, self.now);
-        }
-    }
-
     /// Frames of several packets should end at this length, and so many bytes may wait in the socket behind those that are on
     /// their way: little as long as nothing is known of the link, since all of it is sent before anything is known.
     #[must_use]
@@ -360,7 +357,7 @@ impl Pace {
             Some(len) => self.turn = Some(replies.sent(now, self.reply(len), self.turn)),
             None if self.is_alone && self.in_pieces => {}
             // Also behind frames that nothing was chosen about.
-            None => self.left(replies),
+            None => self.turn = None,
         }
         self.sent_len += len as u64;
         self.since_look_len += len as u64;
@@ -369,7 +366,7 @@ impl Pace {
         }
         self.last = Last { is_packed: len < plain_len, len: len as u64 };
         self.reader.sent(plain_len, len);
-        self.drain.sent(len as u64);
+        self.drain.sent(len as u64, now);
     }
 }
 

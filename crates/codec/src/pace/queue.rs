@@ -3,7 +3,7 @@
 //!
 //! Not here: frames that wait for an answer (`replies`), what a level does (`candidate`).
 
-use super::candidate::{Candidate, GUESS_IS_CAUTIOUS};
+use super::candidate::{Candidate, GUESS_IS_CAUTIOUS, SMALL_LEN};
 use super::{Choice, Pace, Reason, number};
 use crate::{Algorithm, plain_bytes_per_ms};
 
@@ -25,15 +25,15 @@ impl Pace {
         let Some(rate) = self.drain.bytes_per_s() else {
             return Choice { level: None, reason: Reason::LinkNotSeen };
         };
-        // What was sent since the look is in the queue, too, and what has left since is not.
-        let passed_s = self.now.saturating_sub(self.looked.now).as_secs_f64();
-        let since_s = self.since_look_len as f64 / rate;
-        let queue_s = (self.looked.busy_s(rate) + since_s - passed_s).max(0.0);
+        let queue_s = self.looked.busy_at_s(self.now, self.since_look_len, rate);
         let frame = Frame { len: number(plain_len), more, queue_s, missing_s };
         if let Some(level) = self.untried(&frame, rate) {
             return Choice { level: Some(level), reason: Reason::TriesLevel };
         }
         let Some((level, packed_s)) = self.fastest(&frame, rate) else {
+            if let Some(level) = self.packs_as_it_copies(frame.len) {
+                return Choice { level: Some(level), reason: Reason::Faster };
+            }
             // The first of several doesn't count: there was nothing to be busy with.
             if self.had_more {
                 self.hidden = 0;
@@ -61,6 +61,30 @@ impl Pace {
         } else {
             Choice { level: None, reason: Reason::ReaderLoses }
         }
+    }
+
+    /// A frame of several while nothing is known of the link. What packs as fast as it is copied is no slower packed, whatever the
+    /// link, so one early frame is packed to see whether the data does.
+    pub(super) fn over_any_link(&mut self, len: f64) -> Choice {
+        let round_trip_s = self.looked.round_trip.as_secs_f64();
+        let stored = Choice { level: None, reason: Reason::LinkNotSeen };
+        let Some(easiest) = self.candidates.first().filter(|_| len >= SMALL_LEN) else { return stored };
+        let packed = |reason| Choice { level: Some(easiest.level()), reason };
+        match easiest.ratio(len) {
+            None if easiest.is_new() && easiest.likely_s(len) <= TRIAL_S.max(round_trip_s * TRIAL_PART) => {
+                packed(Reason::TriesLevel)
+            }
+            Some(ratio) if ratio >= RATIO_ANYWHERE && easiest.is_cold() => packed(Reason::TriesLevel),
+            _ if self.packs_as_it_copies(len).is_some() => packed(Reason::Faster),
+            _ => stored,
+        }
+    }
+
+    /// The easiest level, if it takes less time than copying what it saves.
+    fn packs_as_it_copies(&self, len: f64) -> Option<u8> {
+        let easiest = self.candidates.first()?;
+        let saved_len = len * (1.0 - 1.0 / easiest.ratio(len)?);
+        (easiest.pack_s(len) < saved_len / PLAIN_BYTES_PER_S).then(|| easiest.level())
     }
 
     /// A level that is not known on such data, where trying it costs no time of the link's, or hardly any.
@@ -157,6 +181,14 @@ const GAIN_OF_LEVEL: f64 = 0.95;
 const UNPACKING_IS_FASTER: f64 = 2.0;
 /// What is hoped of data that was never packed.
 const RATIO_HOPED: f64 = 1.5;
+/// What one frame of a connection may cost to see what its data does: less than its login did, and enough for a row of 64 KiB.
+const TRIAL_S: f64 = 200e-6;
+/// Or of a round trip.
+const TRIAL_PART: f64 = 0.03;
+/// What packs so well mostly packs faster than it is copied, but for the first frames, which pay for memory.
+const RATIO_ANYWHERE: f64 = 16.0;
+/// A plain byte costs at least so much on every link: it is copied into the socket, and out of another.
+const PLAIN_BYTES_PER_S: f64 = 2e9;
 /// As long as a frame in so many goes stored for want of time, the time goes where it saves most.
 pub(super) const SHORT_OF_CPU: u32 = 128;
 /// Longer frames are large packets, which nothing else hides.

@@ -40,8 +40,8 @@ pub(super) struct Reader {
     due_len: f64,
     /// What another connection to it has found.
     assumed: Option<bool>,
-    /// What was found here.
-    found: Option<bool>,
+    /// What was found here, and when.
+    found: Option<(bool, Duration)>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -102,8 +102,8 @@ impl Reader {
         self.assumed = Some(packs);
     }
 
-    /// Whether packed was found to be faster, here.
-    pub(super) const fn found(&self) -> Option<bool> {
+    /// Whether packed was found to be faster, here, and when.
+    pub(super) const fn found(&self) -> Option<(bool, Duration)> {
         self.found
     }
 
@@ -209,7 +209,7 @@ impl Reader {
             }
         };
         if stored.is_some() && packed.is_some() {
-            self.found = Some(packs);
+            self.found = Some((packs, now));
         }
         if packs != self.packs {
             // A trial that lost, or the first look at the other form.

@@ -45,8 +45,8 @@ struct Class {
     packs: bool,
     epoch: Epoch,
     state: State,
-    /// Replies that the next one is waited for.
-    outstanding: u32,
+    /// When a reply went out last.
+    last_sent: Duration,
     /// Epochs on end whose cycles were not what was found.
     others: u32,
     /// The last finding, and how long it is believed.
@@ -57,8 +57,8 @@ struct Class {
 struct Epoch {
     number: u64,
     began: Duration,
-    /// Replies of the form before that are under way.
-    skip: u32,
+    /// Cycles count that begin from then on: replies of the form before are through.
+    counts_from: Duration,
     cycles_s: Vec<f64>,
 }
 
@@ -83,29 +83,22 @@ impl Replies {
 
     /// A reply goes out; the one before it on this connection was `before`.
     pub(super) fn sent(&mut self, now: Duration, reply: Reply, before: Option<Turn>) -> Turn {
-        if let Some(before) = before {
-            self.ended(before, Some(now.saturating_sub(before.sent)), now);
-        }
         let class = reply.class();
-        let epoch = class.and_then(|class| self.classes.get_mut(class)).map_or(0, |class| {
-            class.outstanding = class.outstanding.saturating_add(1);
-            class.epoch.number
-        });
+        // It has the form that the epoch had until now.
+        if let Some(class) = class.and_then(|class| self.classes.get_mut(class)) {
+            class.last_sent = now;
+        }
+        if let Some(before) = before {
+            self.ended(before, now);
+        }
+        let epoch = class.and_then(|class| self.classes.get(class)).map_or(0, |class| class.epoch.number);
         Turn { class, epoch, sent: now }
     }
 
-    /// Nothing follows it that could be measured.
-    pub(super) fn left(&mut self, turn: Turn, now: Duration) {
-        self.ended(turn, None, now);
-    }
-
-    fn ended(&mut self, turn: Turn, cycle: Option<Duration>, now: Duration) {
+    fn ended(&mut self, turn: Turn, now: Duration) {
         let Some(class) = turn.class.and_then(|class| self.classes.get_mut(class)) else { return };
-        class.outstanding = class.outstanding.saturating_sub(1);
-        if let Some(cycle) = cycle
-            && turn.epoch == class.epoch.number
-        {
-            class.saw(cycle.as_secs_f64(), now);
+        if turn.epoch == class.epoch.number && turn.sent >= class.epoch.counts_from {
+            class.saw(now.saturating_sub(turn.sent).as_secs_f64(), now);
         }
     }
 }
@@ -116,7 +109,7 @@ impl Class {
             State::New => {
                 // Where it can't cost anything that anybody would notice it is not tried first.
                 self.packs = cost_s <= round_trip_s * NEGLIGIBLE;
-                self.turn(now);
+                self.turn(0.0, now);
                 self.state = if self.packs {
                     State::Settled { until: now + BELIEVED_MIN, cycle_s: round_trip_s * QUEUES }
                 } else {
@@ -124,7 +117,10 @@ impl Class {
                 };
             }
             // What costs nothing goes on until cycles get longer.
-            State::Settled { until, .. } if now >= *until && self.belief.is_some() => self.try_both(now),
+            State::Settled { until, cycle_s } if now >= *until && self.belief.is_some() => {
+                let cycle_s = *cycle_s;
+                self.try_both(cycle_s, now);
+            }
             State::Trial(_) if now >= self.epoch.began + EPOCH_MAX => {
                 if self.epoch.cycles_s.len() >= SAMPLES_MIN {
                     self.end_epoch(now);
@@ -141,10 +137,6 @@ impl Class {
     fn saw(&mut self, cycle_s: f64, now: Duration) {
         // Nobody has asked: they don't shrink.
         if matches!(self.state, State::New) {
-            return;
-        }
-        if self.epoch.skip > 0 {
-            self.epoch.skip -= 1;
             return;
         }
         self.epoch.cycles_s.push(cycle_s);
@@ -170,7 +162,7 @@ impl Class {
                 self.epoch.cycles_s.clear();
                 self.others = if is_other { self.others + 1 } else { 0 };
                 if self.others >= OTHERS_MIN {
-                    self.try_both(now);
+                    self.try_both(cycle_s, now);
                 }
             }
             State::Trial(medians_s) => {
@@ -184,18 +176,18 @@ impl Class {
                     }
                     None => {
                         self.packs = PATTERN.get(number % PATTERN.len()).copied().unwrap_or_default();
-                        self.turn(now);
+                        self.turn(cycle_s, now);
                     }
                 }
             }
         }
     }
 
-    fn try_both(&mut self, now: Duration) {
+    fn try_both(&mut self, cycle_s: f64, now: Duration) {
         self.state = State::Trial(Vec::new());
         self.others = 0;
         self.packs = false;
-        self.turn(now);
+        self.turn(cycle_s, now);
     }
 
     fn settle(&mut self, packs: bool, least: Duration, cycle_s: f64, now: Duration) {
@@ -206,12 +198,16 @@ impl Class {
         self.belief = Some((packs, believed));
         self.state = State::Settled { until: now + believed, cycle_s };
         self.packs = packs;
-        self.turn(now);
+        self.turn(cycle_s, now);
     }
 
-    fn turn(&mut self, now: Duration) {
+    /// Another epoch, behind cycles of so long. Who counted how many replies are under way would wait for the next of each
+    /// connection of a pool; a cycle after the last of them they are through.
+    fn turn(&mut self, cycle_s: f64, now: Duration) {
         let number = self.epoch.number + 1;
-        self.epoch = Epoch { number, began: now, skip: self.outstanding, cycles_s: Vec::new() };
+        let through = Duration::from_secs_f64(cycle_s.min(THROUGH_MAX.as_secs_f64()));
+        self.epoch =
+            Epoch { number, began: now, counts_from: self.last_sent + through, cycles_s: Vec::new() };
     }
 }
 
@@ -285,6 +281,8 @@ const SAMPLES_MAX: usize = 1024;
 const EPOCH_MIN: Duration = Duration::from_millis(10);
 /// Who has not seen enough cycles by then has too few to care.
 const EPOCH_MAX: Duration = Duration::from_secs(2);
+/// Most of an epoch counts, however long cycles are.
+const THROUGH_MAX: Duration = Duration::from_millis(250);
 /// How long a finding is believed, at first, and when it was found again and again.
 const BELIEVED_MIN: Duration = Duration::from_secs(2);
 const BELIEVED_CLEAR: Duration = Duration::from_secs(8);
@@ -310,6 +308,8 @@ mod tests {
     /// Clients in a closed loop: a link and a proxy's core, each one after the other; a round trip beside them.
     struct Loop {
         clients: usize,
+        /// Connections that got one reply and ask no more.
+        idle: usize,
         round_trip_s: f64,
         link_bytes_per_s: f64,
         cpu_s: f64,
@@ -324,6 +324,10 @@ mod tests {
         /// Replies that were packed, in the last part of so much time, and all of them.
         fn run(&self, time_s: f64) -> (usize, usize) {
             let mut replies = Replies::default();
+            for _ in 0..self.idle {
+                replies.packs(Duration::ZERO, alone(self.len), self.pack_s * 1.5, self.round_trip_s);
+                replies.sent(Duration::ZERO, alone(self.len), None);
+            }
             // When each client's request is there, and its last turn.
             let mut clients: Vec<(f64, Option<Turn>)> =
                 (0..self.clients).map(|n| (n as f64 * 1e-6, None)).collect();
@@ -371,6 +375,7 @@ mod tests {
     fn ranges(clients: usize, round_trip_s: f64, link_bytes_per_s: f64) -> Loop {
         Loop {
             clients,
+            idle: 0,
             round_trip_s,
             link_bytes_per_s,
             cpu_s: 60e-6,
@@ -393,6 +398,15 @@ mod tests {
     fn a_slow_link_gets_packed_replies_for_one_client_too() {
         assert!(ranges(1, 1.4e-3, 12.5e6).packed_share(4.0) > 0.9);
         assert!(ranges(1, 40e-3, 1.25e6).packed_share(20.0) > 0.9);
+    }
+
+    #[test]
+    fn connections_of_a_pool_that_are_idle_hold_up_no_trial() {
+        for link_bytes_per_s in [12.5e6, 1.25e6] {
+            let pool = Loop { idle: 500, ..ranges(8, 1.4e-3, link_bytes_per_s) };
+            let share = pool.packed_share(8.0);
+            assert!(share > 0.9, "{link_bytes_per_s}: {share}");
+        }
     }
 
     #[test]

@@ -43,6 +43,13 @@ pub(super) const NOISE: [Codec; 3] = [
     Codec { level: 7, pack: 300e6, ratio: 1.0, unpack: 3000e6 },
 ];
 
+/// Rows of 64,000 bytes that repeat 32 (`zstd -b1 -B64KB`).
+const EQUAL: [Codec; 3] = [
+    Codec { level: 1, pack: 6000e6, ratio: 500.0, unpack: 6000e6 },
+    Codec { level: 3, pack: 5000e6, ratio: 600.0, unpack: 6000e6 },
+    Codec { level: 7, pack: 3000e6, ratio: 700.0, unpack: 6000e6 },
+];
+
 #[derive(Clone, Copy)]
 struct World {
     codecs: [Codec; 3],
@@ -52,6 +59,8 @@ struct World {
     network: f64,
     /// Plain bytes per second that the reader reads, besides unpacking.
     reader: f64,
+    /// What it takes to copy a byte into the socket, besides.
+    socket_s: f64,
     total: f64,
 }
 
@@ -130,6 +139,7 @@ impl Way<'_> {
             unwritten_len: 0,
             reader_waits: self.waiting > 0.2,
             round_trip: ROUND_TRIP,
+            delivered_per_s: 0,
             window_len: (READER_BUFFER - held.map(|one| one.wire).sum::<f64>()).max(0.0) as u64,
         }
     }
@@ -171,35 +181,40 @@ fn run(world: World, mut setting: Setting) -> Run {
     let (mut now, mut moved) = (0.0, 0.0);
     while moved < world.total {
         now = way.writable(now);
+        let frame = match &setting {
+            Setting::Fixed(_) => FRAME,
+            Setting::Paced(pace) => FRAME.min(pace.room().frame_len as f64),
+        };
         let choice = match &mut setting {
             Setting::Fixed(level) => Choice { level: *level, reason: Reason::Faster },
             Setting::Paced(pace) => {
                 pace.look(way.look(now));
-                pace.choose(FRAME as usize, true, Duration::from_secs_f64(now), &mut Replies::default())
+                pace.choose(frame as usize, true, Duration::from_secs_f64(now), &mut Replies::default())
             }
         };
-        now += FRAME / COPY;
-        let (mut wire, mut reading_s) = (FRAME, FRAME / world.reader);
+        now += frame / COPY;
+        let (mut wire, mut reading_s) = (frame, frame / world.reader);
         if let Some(codec) = world.codecs.iter().find(|codec| Some(codec.level) == choice.level) {
-            let took = FRAME / codec.pack;
+            let took = frame / codec.pack;
             now += took;
             if codec.ratio > 1.001 {
-                wire = FRAME / codec.ratio;
-                reading_s += FRAME / codec.unpack;
+                wire = frame / codec.ratio;
+                reading_s += frame / codec.unpack;
             }
             if let Setting::Paced(pace) = &mut setting {
-                let frame = PackedFrame::alone(codec.level, FRAME as usize, wire as usize);
+                let frame = PackedFrame::alone(codec.level, frame as usize, wire as usize);
                 pace.packed(frame, Duration::from_secs_f64(took));
             }
         }
+        now += wire * world.socket_s;
         if let Setting::Paced(pace) = &mut setting {
             pace.look(way.look(now));
-            pace.sent(FRAME as usize, wire as usize, Duration::from_secs_f64(now), &mut Replies::default());
+            pace.sent(frame as usize, wire as usize, Duration::from_secs_f64(now), &mut Replies::default());
         }
         reasons.push(choice.reason);
-        frames.push((now, wire < FRAME));
+        frames.push((now, wire < frame));
         way.send(now, wire, reading_s);
-        moved += FRAME;
+        moved += frame;
     }
     Run { time_s: way.reader_free, reasons, frames }
 }
@@ -240,16 +255,55 @@ const LINKS: [&[(f64, f64)]; 10] = [
 
 #[test]
 fn a_transfer_is_never_slower_and_as_fast_as_the_best_fixed_setting() {
-    transfers(|| Pace::new(Algorithm::Zstd, 22), 6);
+    transfers(|| Pace::new(Algorithm::Zstd, 22), Start::Known, 6);
+}
+
+#[test]
+fn nor_is_one_of_a_fresh_connection_slower_that_knows_nothing_of_its_link() {
+    // Wide rows over slow links: what is sent before anything is known.
+    transfers(|| Pace::new(Algorithm::Zstd, 22), Start::Fresh, 11);
+}
+
+#[test]
+fn what_packs_faster_than_it_is_copied_is_packed_from_the_first_frames_on_over_any_link() {
+    for link in LINKS {
+        let world = World { socket_s: 1.0 / 2e9, ..world(EQUAL, link, 4e6) };
+        let (none, own) = (run(world, Setting::Fixed(None)), run(world, paced(None)));
+        assert!(own.time_s < none.time_s * 0.8, "{link:?}: {} {}", own.time_s, none.time_s);
+        assert!(own.frames.iter().all(|(_, is_packed)| *is_packed), "{link:?}: {}", own.reasons());
+    }
+}
+
+#[test]
+fn what_does_not_costs_a_fresh_connection_one_frame_over_a_link_without_limit() {
+    for codecs in [DIGITS, TEXT, NOISE] {
+        let world = World { socket_s: 1.0 / 2e9, ..world(codecs, LINKS[9], 10e6) };
+        let (none, own) = (run(world, Setting::Fixed(None)), run(world, paced(None)));
+        assert!(own.time_s < none.time_s * 1.02, "{} {}, {}", own.time_s, none.time_s, own.reasons());
+        let (first, others) = own.reasons.split_first().unwrap();
+        assert_eq!(*first, Reason::TriesLevel);
+        assert!(others.iter().all(|reason| *reason == Reason::LinkNotSeen), "{}", own.reasons());
+    }
+}
+
+fn world(codecs: [Codec; 3], link: &'static [(f64, f64)], total: f64) -> World {
+    World { codecs, link, network: 0.0, reader: 1e12, socket_s: 0.0, total }
 }
 
 #[test]
 fn nor_is_one_whose_frames_have_history_and_all_the_same_level() {
-    transfers(|| Pace::with_history(Algorithm::Zstd, 7), 6);
+    transfers(|| Pace::with_history(Algorithm::Zstd, 7), Start::Known, 6);
+}
+
+/// Whether a connection knows the rate of its link.
+#[derive(Clone, Copy, PartialEq)]
+enum Start {
+    Known,
+    Fresh,
 }
 
 /// Of 120 at most `far_max` are not as fast as the best fixed setting.
-fn transfers(pace: fn() -> Pace, far_max: u32) {
+fn transfers(pace: fn() -> Pace, start: Start, far_max: u32) {
     let mut told = String::new();
     let (mut slower, mut far) = (0, 0);
     for (name, codecs) in [("digits", DIGITS), ("text", TEXT), ("wide", WIDE), ("noise", NOISE)] {
@@ -257,11 +311,12 @@ fn transfers(pace: fn() -> Pace, far_max: u32) {
             for reader in [1e12, 600e6, 150e6] {
                 let rate = link[0].1.min(reader).min(2e9);
                 // A second of it: a scan, and its beginning counts.
-                let world = World { codecs, link, network: 0.0, reader, total: rate.max(20e6) };
+                let world = World { reader, ..world(codecs, link, rate.max(20e6)) };
                 let none = run(world, Setting::Fixed(None)).time_s;
                 let best = [1, 3, 7].map(|level| run(world, Setting::Fixed(Some(level))).time_s);
                 let best = best.into_iter().fold(none, f64::min);
-                let own = run(world, paced_by(pace(), Some(link[0].1)));
+                let known = (start == Start::Known).then_some(link[0].1);
+                let own = run(world, paced_by(pace(), known));
                 let (to_none, to_best) = (own.time_s / none, own.time_s / best);
                 slower += u32::from(to_none > 1.03);
                 far += u32::from(to_best > 1.05);
@@ -295,9 +350,10 @@ fn packed_part(run: &Run, from_s: f64, to_s: f64) -> f64 {
 #[test]
 fn a_link_that_becomes_slow_and_fast_again_is_followed_within_half_a_second() {
     const STEPS: &[(f64, f64)] = &[(0.0, 1e12), (0.3, 12.5e6), (2.3, 1e12)];
-    let world = World { codecs: TEXT, link: STEPS, network: 0.0, reader: 1e12, total: 3e9 };
+    let world = world(TEXT, STEPS, 3e9);
     let own = run(world, paced(None));
-    assert_eq!(packed_part(&own, 0.0, 0.3), 0.0);
+    // Its first frame was tried.
+    assert!(packed_part(&own, 0.0, 0.3) < 1e-3, "{}", own.reasons());
     assert!(packed_part(&own, 0.5, 2.2) > 0.97, "{}", own.reasons());
     assert!(packed_part(&own, 2.6, 3.0) < 0.02, "{}", own.reasons());
 }
@@ -305,7 +361,7 @@ fn a_link_that_becomes_slow_and_fast_again_is_followed_within_half_a_second() {
 #[test]
 fn bytes_that_wait_in_the_network_keep_the_link_busy_as_those_in_the_socket_do() {
     for network in [200e3, 500e3, 2e6] {
-        let world = World { codecs: TEXT, link: &[(0.0, 12.5e6)], network, reader: 1e12, total: 100e6 };
+        let world = World { network, ..world(TEXT, &[(0.0, 12.5e6)], 100e6) };
         let best = [1, 3, 7].map(|level| run(world, Setting::Fixed(Some(level))).time_s);
         let best = best.into_iter().fold(f64::INFINITY, f64::min);
         let own = run(world, paced(Some(12.5e6)));
@@ -315,7 +371,7 @@ fn bytes_that_wait_in_the_network_keep_the_link_busy_as_those_in_the_socket_do()
 
 #[test]
 fn where_link_and_cpu_cross_frames_of_both_forms_are_faster_than_either() {
-    let world = World { codecs: DIGITS, link: &[(0.0, 400e6)], network: 0.0, reader: 1e12, total: 400e6 };
+    let world = world(DIGITS, &[(0.0, 400e6)], 400e6);
     let none = run(world, Setting::Fixed(None)).time_s;
     let packed = run(world, Setting::Fixed(Some(1))).time_s;
     assert!((packed / none - 1.0).abs() < 0.15, "no crossing: {none} {packed}");

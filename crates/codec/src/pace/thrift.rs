@@ -27,6 +27,8 @@ pub struct Thrift {
     candidates: Vec<Candidate>,
     drain: Drain,
     looked: Look,
+    /// Bytes that were handed over since the look.
+    since_look_len: u64,
     begun: Option<Begun>,
 }
 
@@ -58,6 +60,7 @@ impl Thrift {
             candidates: Candidate::hardest_too(algorithm, level_max),
             drain: Drain::default(),
             looked: Look::NOTHING,
+            since_look_len: 0,
             begun: None,
         }
     }
@@ -77,6 +80,7 @@ impl Thrift {
     /// The socket was looked at.
     pub fn look(&mut self, look: &Look) {
         self.looked = *look;
+        self.since_look_len = 0;
         self.drain.look(look);
     }
 
@@ -92,14 +96,14 @@ impl Thrift {
         Room { frame_len: usize::MAX, unsent_len: UNSENT_LEN_MAX }
     }
 
-    /// What to do with a frame of `plain_len` bytes.
-    pub fn choose(&mut self, plain_len: usize, limits: &mut Limits<'_>) -> Choice {
+    /// What to do with a frame of `plain_len` bytes; `now` is on the looks' clock.
+    pub fn choose(&mut self, plain_len: usize, now: Duration, limits: &mut Limits<'_>) -> Choice {
         if let Some(begun) = self.begun.take() {
             // It was asked about again, or came to nothing.
             limits.cpu.give_back(begun.cpu_s);
         }
         let len = number(plain_len);
-        let (choice, cpu_s, hidden_s) = self.weigh(len, limits);
+        let (choice, cpu_s, hidden_s) = self.weigh(len, now, limits);
         if choice.level.is_some() {
             if !limits.cpu.take(cpu_s) {
                 return Choice { level: None, reason: Reason::CpuBudget };
@@ -110,9 +114,10 @@ impl Thrift {
     }
 
     /// The choice, the CPU that it takes and how much of that the link hides.
-    fn weigh(&mut self, len: f64, limits: &mut Limits<'_>) -> (Choice, f64, f64) {
+    fn weigh(&mut self, len: f64, now: Duration, limits: &mut Limits<'_>) -> (Choice, f64, f64) {
         let price_per_s = limits.cpu.price_per_s(limits.now);
-        let hidden_s = self.drain.bytes_per_s().map_or(0.0, |rate| self.looked.busy_s(rate));
+        let busy_s = |rate| self.looked.busy_at_s(now, self.since_look_len, rate);
+        let hidden_s = self.drain.bytes_per_s().map_or(0.0, busy_s);
         let longest_s = limits.added_max.as_secs_f64() + hidden_s;
         let stored = |reason| (Choice { level: None, reason }, 0.0, hidden_s);
         if limits.cpu.percent() == 0 {
@@ -174,7 +179,8 @@ impl Thrift {
     }
 
     /// So many bytes were handed over.
-    pub fn sent(&mut self, len: usize) {
-        self.drain.sent(len as u64);
+    pub fn sent(&mut self, len: usize, now: Duration) {
+        self.since_look_len += len as u64;
+        self.drain.sent(len as u64, now);
     }
 }

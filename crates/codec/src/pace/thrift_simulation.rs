@@ -69,11 +69,12 @@ impl World {
                     reader_waits: false,
                     window_len: 1 << 20,
                     round_trip: Duration::ZERO,
+                    delivered_per_s: 0,
                 });
                 let allowed_s = (now - begun - added_s) * self.p99_percent / 100.0 - added_s;
                 let added_max = Duration::from_secs_f64(allowed_s.max(0.0));
                 let mut limits = Limits { cpu: &mut cpu, now: at, added_max };
-                let choice = thrift.choose(FRAME as usize, &mut limits);
+                let choice = thrift.choose(FRAME as usize, at, &mut limits);
                 let codec = self.codecs.iter().find(|codec| Some(codec.level) == choice.level);
                 run.frames[usize::from(choice.level.unwrap_or_default())] += 1;
                 let mut wire = FRAME;
@@ -85,9 +86,9 @@ impl World {
                     now += took.as_secs_f64();
                     run.cpu_s += took.as_secs_f64();
                 }
+                thrift.sent(wire as usize, Duration::from_secs_f64(now));
                 // The socket takes a quarter of a megabyte before it waits.
                 now = now.max(link_free - 262_144.0 / self.link_bytes_per_s);
-                thrift.sent(wire as usize);
                 link_free = link_free.max(now) + wire / self.link_bytes_per_s;
                 run.plain_len += FRAME;
                 run.wire_len += wire;
@@ -148,7 +149,7 @@ fn a_scarce_second_goes_to_the_data_that_shrinks_better() {
         let now = Duration::from_micros(frame * 500);
         for (thrift, pack, ratio, packed) in &mut pair {
             let mut limits = Limits { cpu: &mut cpu, now, added_max: Duration::MAX / 4 };
-            if let Some(level) = thrift.choose(FRAME as usize, &mut limits).level {
+            if let Some(level) = thrift.choose(FRAME as usize, now, &mut limits).level {
                 *packed += 1;
                 let took = Duration::from_secs_f64(FRAME / *pack);
                 let frame = PackedFrame::alone(level, FRAME as usize, (FRAME / *ratio) as usize);
@@ -172,6 +173,31 @@ fn packing_adds_no_more_to_a_reply_than_its_budget() {
     // What a slow link hides adds nothing.
     let hidden = World { link_bytes_per_s: 12.5e6, p99_percent: 0.0, ..WORLD }.run(20.0);
     assert!(hidden.ratio() > 2.0, "{} {:?}", hidden.ratio(), hidden.frames);
+}
+
+#[test]
+fn what_has_left_the_queue_since_a_look_hides_nothing_and_what_was_sent_since_does() {
+    let mut thrift = Thrift::new(Algorithm::Zstd, 1);
+    let queued =
+        |ms, len| Look { now: Duration::from_millis(ms), queued_len: len, unsent_len: len, ..Look::NOTHING };
+    // 10 MB/s, and a level that packs a frame in 1.3 ms.
+    thrift.sent(1 << 20, Duration::ZERO);
+    thrift.look(&queued(0, 1 << 20));
+    thrift.look(&queued(50, (1 << 20) - 500_000));
+    let mut cpu = Allowance::new(100);
+    for _ in 0..4 {
+        let frame = PackedFrame::alone(1, FRAME as usize, FRAME as usize / 3);
+        thrift.packed(frame, Duration::from_secs_f64(FRAME / 100e6), Duration::ZERO, &mut cpu);
+    }
+    let mut level_at = |thrift: &mut Thrift, ms| {
+        let now = Duration::from_millis(ms);
+        let mut limits = Limits { cpu: &mut cpu, now, added_max: Duration::ZERO };
+        thrift.choose(FRAME as usize, now, &mut limits).level
+    };
+    assert_eq!([51, 2_000].map(|ms| level_at(&mut thrift, ms)), [Some(1), None]);
+    thrift.look(&queued(2_000, 0));
+    thrift.sent(100_000, Duration::from_millis(2_000));
+    assert_eq!([2_001, 2_020].map(|ms| level_at(&mut thrift, ms)), [Some(1), None]);
 }
 
 #[test]

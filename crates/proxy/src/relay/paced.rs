@@ -29,6 +29,8 @@ pub(crate) struct Paced {
     made: Option<(usize, usize)>,
     /// Frames until the socket is looked at although no choice depends on it.
     until_look: u8,
+    /// When the link's other sessions were told last, on its clock.
+    told: Duration,
     reasons: Vec<(Reason, u64)>,
     last: Option<Choice>,
 }
@@ -119,6 +121,7 @@ impl Paced {
             link,
             made: None,
             until_look: 0,
+            told: Duration::ZERO,
             reasons: Vec::new(),
             last: None,
         }
@@ -136,7 +139,8 @@ impl Paced {
     pub(crate) fn look_anyway(&mut self, leg: &Leg, unwritten_len: usize) {
         self.until_look = LOOK_EVERY;
         let Some(looker) = &mut self.looker else { return };
-        let Some(look) = looker.look(leg, self.link.now()) else { return };
+        let now = self.link.now();
+        let Some(look) = looker.look(leg, now) else { return };
         let look = look.behind(unwritten_len as u64);
         match &mut self.chooser {
             Chooser::Latency(pace) => pace.look(look),
@@ -144,6 +148,26 @@ impl Paced {
         }
         // A socket that is gone is noticed when it is written to.
         looker.bound(leg, self.chooser.room().unsent_len);
+        if now.saturating_sub(self.told) >= TELL_PAUSE {
+            self.told = now;
+            self.tell();
+            // What others have seen counts where nothing was seen here.
+            if let (Chooser::Latency(pace), Some(rate)) = (&mut self.chooser, self.link.bytes_per_s()) {
+                pace.assume_link(rate);
+            }
+        }
+    }
+
+    /// The link's other sessions are told what was seen here: those of a pool don't end for hours.
+    fn tell(&self) {
+        if let Some((rate, at)) = self.chooser.link_seen() {
+            self.link.saw(rate, at);
+        }
+        if let Chooser::Latency(pace) = &self.chooser
+            && let Some((gains, at)) = pace.reader_gains()
+        {
+            self.link.found_reader(gains, at);
+        }
     }
 
     /// Longest frame of several packets.
@@ -243,7 +267,7 @@ impl Paced {
                 Chooser::Latency(pace) => {
                     pace.sent(plain_len, len, self.link.now(), &mut self.link.replies(self.algorithm));
                 }
-                Chooser::Cost(cost) => cost.thrift.sent(len),
+                Chooser::Cost(cost) => cost.thrift.sent(len, self.link.now()),
             }
         }
     }
@@ -255,6 +279,13 @@ impl Chooser {
         match self {
             Self::Latency(pace) => pace.wants_look(now()),
             Self::Cost(cost) => cost.had_more,
+        }
+    }
+
+    fn link_seen(&self) -> Option<(f64, Duration)> {
+        match self {
+            Self::Latency(pace) => pace.link_seen(),
+            Self::Cost(cost) => cost.thrift.link_seen(),
         }
     }
 
@@ -271,32 +302,20 @@ impl Cost {
         self.had_more = more;
         let added_max = self.budgets.added_max(link.reply_p99());
         let (mut cpu, now) = self.budgets.cpu.hold();
-        self.thrift.choose(plain_len, &mut Limits { cpu: &mut cpu, now, added_max })
+        self.thrift.choose(plain_len, link.now(), &mut Limits { cpu: &mut cpu, now, added_max })
     }
 }
 
 impl Drop for Paced {
     fn drop(&mut self) {
-        let seen = match &mut self.chooser {
-            Chooser::Latency(pace) => {
-                pace.left(&mut self.link.replies(self.algorithm));
-                if let Some(gains) = pace.reader_gains() {
-                    self.link.found_reader(gains);
-                }
-                pace.link_seen()
-            }
-            Chooser::Cost(cost) => {
-                cost.thrift.left(&mut cost.budgets.cpu.hold().0);
-                cost.thrift.link_seen()
-            }
-        };
-        if let Some((rate, at)) = seen {
-            self.link.saw(rate, at);
-        }
-        let link_bytes_per_s = seen.map(|(rate, _)| rate);
+        self.left();
+        self.tell();
+        let link_bytes_per_s = self.chooser.link_seen().map(|(rate, _)| rate);
         tracing::debug!(side = %self.side, reasons = ?self.reasons, ?link_bytes_per_s, "frames were paced");
     }
 }
 
+/// A tenth of what a user calls at once; few locks of what workers share.
+const TELL_PAUSE: Duration = Duration::from_millis(100);
 /// Two system calls among so many frames don't show.
 const LOOK_EVERY: u8 = 64;
