@@ -33,7 +33,8 @@ pub(super) fn text(advice: &Advice<'_>) -> String {
         text.push_str(&wrapped(note, "", ""));
     }
     for (title, lines) in paste::lines(advice, &Driver::COMMON) {
-        writeln!(text, "\n{title}").ok();
+        text.push('\n');
+        title.lines().for_each(|line| text.push_str(&wrapped(line, "", "")));
         for line in lines {
             writeln!(text, "    {line}").ok();
         }
