@@ -393,6 +393,6 @@ fn gone() -> io::Error {
 }
 
 /// A login's packets are small.
-const CONNECT_READ_LEN: usize = 4 << 10;
+pub(crate) const CONNECT_READ_LEN: usize = 4 << 10;
 /// Long enough for a client to read an error, short enough not to pile up.
 const LINGER: Duration = Duration::from_secs(1);
