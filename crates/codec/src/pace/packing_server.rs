@@ -402,6 +402,13 @@ fn server_packs_per_s((algorithm, level): Packing) -> f64 {
         // At 6, and by zlib itself: a quarter of what libdeflate does (`examples/speeds.rs`).
         Algorithm::Zlib => plain_bytes_per_ms(Algorithm::Zlib, 6) as f64 * 1e3 / 3.0,
         algorithm => plain_bytes_per_ms(algorithm, level) as f64 * 1e3,
+    /// Whether it would choose now as if it had never seen anything.
+    #[must_use]
+    pub fn is_blank(&self, now: Duration) -> bool {
+        let is_old = |at: Duration| now.saturating_sub(at) >= TRUE_FOR;
+        self.seen.iter().all(|seen| is_old(seen.at)) && self.requests.is_none_or(|(_, at)| is_old(at))
+    }
+
     }
 }
 
