@@ -38,6 +38,27 @@ fn from_the_second_session_on_a_slow_link_is_compressed_and_the_first_and_a_fast
 }
 
 #[test]
+fn through_the_servers_own_socket_it_packs_nothing_unless_it_is_told_to() {
+    let Some(server) = required(Kind::MySql) else { return };
+    let sql = &rows(5_000);
+    let direct = select(server, server.address().port(), "uncompressed", sql);
+    let socket = format!("unix:{}", server.socket_path().display());
+    for (options, expected) in [
+        (&[][..], "uncompressed"),
+        (&["--compression-algorithms=zlib"], "zlib"),
+        (&["--policy=fixed"], "zstd"),
+    ] {
+        let (process, port) = proxy(&socket, options);
+        for _ in 0..2 {
+            assert!(select(server, port, "uncompressed", sql) == direct, "{options:?}");
+        }
+        let lines = ended(process);
+        let algorithms: Vec<_> = lines.iter().map(|line| field(line, "server_algorithm")).collect();
+        assert_eq!(algorithms, [expected; 2], "{options:?}");
+    }
+}
+
+#[test]
 fn the_options_still_say_what_the_server_leg_is_compressed_with() {
     let zlib = ["--policy=latency", "--compression-algorithms=zlib"];
     let Some(asked) = algorithms(None, &zlib, 2) else { return };

@@ -113,6 +113,8 @@ pub enum LegReason {
     /// The server may be what packed ones wait for, so uncompressed ones may do better than they did.
     LooksAgain,
     /// The server can't keep up with the link at the level that it had.
+    /// A socket of this host, which carries more than a server packs.
+    NoLink,
     ServerIsSlow,
     /// Requests were held back, and of replies nothing is known.
     RequestsAreSlow,
@@ -141,6 +143,7 @@ impl LegReason {
 /// What a link was seen to bring, as it is shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RepliesSeen {
+            Self::NoLink => "a Unix socket is no link",
     /// Plain bytes per second of uncompressed replies.
     pub stored_per_s: Option<f64>,
     /// Plain bytes per second of the packed ones that came fastest.

@@ -28,7 +28,7 @@ impl Handshake {
         worker: &Worker,
     ) -> Result<ServerLegChoice, SessionError> {
         if self.is_paired() {
-            return Ok(as_asked((Algorithm::Uncompressed, 0))); // What is below the leg packs.
+            return Ok(by_itself(STORED, LegReason::AsAsked)); // What is below the leg packs.
         }
         let algorithm = negotiate::server_leg(greeting.capabilities, &config.server_algorithms);
         let algorithm = algorithm.ok_or_else(|| {
@@ -36,9 +36,11 @@ impl Handshake {
             on(Side::Server, Phase::Login)(Cause::CompressionNotOffered { wished: names.join(",") })
         })?;
         let is_auto = config.server_algorithms_are_free && config.server_algorithms == Algorithm::ALL;
-        let peer = self.server.as_ref().and_then(|server| server.leg.peer_address());
-        let Some(peer) = peer.filter(|_| is_auto && config.policy == Policy::Latency) else {
-            return Ok(as_asked(packing(algorithm, config.zstd_level)));
+        if !is_auto || config.policy != Policy::Latency {
+            return Ok(by_itself(packing(algorithm, config.zstd_level), LegReason::AsAsked));
+        }
+        let Some(peer) = self.server.as_ref().and_then(|server| server.leg.peer_address()) else {
+            return Ok(by_itself(STORED, LegReason::NoLink));
         };
         let link = worker.shared.links.to(peer, Side::Server);
         let possible = possible(greeting.capabilities, config);
@@ -49,8 +51,9 @@ impl Handshake {
     }
 }
 
-const fn as_asked(packing: Packing) -> ServerLegChoice {
-    let chosen = LegChoice { packing, reason: LegReason::AsAsked };
+/// By no link.
+const fn by_itself(packing: Packing, reason: LegReason) -> ServerLegChoice {
+    let chosen = LegChoice { packing, reason };
     ServerLegChoice { chosen, follows_the_link: false }
 }
 
@@ -69,3 +72,5 @@ fn possible(offered: Capabilities, config: &ListenerConfig) -> Vec<Packing> {
 fn packing(algorithm: Algorithm, level: ZstdLevel) -> Packing {
     (algorithm, if algorithm == Algorithm::Zstd { level.get() } else { 0 })
 }
+
+const STORED: Packing = (Algorithm::Uncompressed, 0);

@@ -45,6 +45,8 @@ pub(super) enum Levels {
 enum Chooser {
     Latency(Box<Pace>),
     Cost(Box<Cost>),
+    /// Nothing is sooner than stored bytes through a Unix socket.
+    NoLink,
 }
 
 /// The fewest bytes within budgets.
@@ -104,6 +106,11 @@ impl Paced {
         )
     }
 
+    /// Of frames to `side` through a Unix socket, for the least time.
+    pub(super) const fn without_a_link(side: Side, algorithm: Algorithm, link: Arc<Link>) -> Self {
+        Self::new(Chooser::NoLink, None, link, algorithm, side)
+    }
+
     const fn new(
         chooser: Chooser,
         looker: Option<Looker>,
@@ -141,6 +148,7 @@ impl Paced {
         match &mut self.chooser {
             Chooser::Latency(pace) => pace.look(look),
             Chooser::Cost(cost) => cost.thrift.look(&look),
+            Chooser::NoLink => {}
         }
         // A socket that is gone is noticed when it is written to.
         looker.bound(leg, self.chooser.room().unsent_len);
@@ -156,6 +164,7 @@ impl Paced {
         match &self.chooser {
             Chooser::Latency(pace) => pace.level(),
             Chooser::Cost(cost) => cost.thrift.level(),
+            Chooser::NoLink => codec::ZstdLevel::MIN.get(),
         }
     }
 
@@ -165,6 +174,7 @@ impl Paced {
                 pace.choose(plain_len, more, self.link.now(), &mut self.link.replies(self.algorithm))
             }
             Chooser::Cost(cost) => cost.choose(plain_len, more, &self.link),
+            Chooser::NoLink => STORED,
         };
         self.chose(choice)
     }
@@ -177,6 +187,7 @@ impl Paced {
                 pace.choose_early(plain_len, missing_len, self.link.now(), &mut replies)
             }
             Chooser::Cost(cost) => cost.choose(plain_len, false, &self.link),
+            Chooser::NoLink => STORED,
         };
         self.chose(choice)
     }
@@ -219,6 +230,7 @@ impl Paced {
                 let added = cost.thrift.packed(frame, took.wall, cpu_time, &mut cpu);
                 cost.budgets.exchange.add(added);
             }
+            Chooser::NoLink => {}
         }
     }
 
@@ -244,6 +256,7 @@ impl Paced {
                     pace.sent(plain_len, len, self.link.now(), &mut self.link.replies(self.algorithm));
                 }
                 Chooser::Cost(cost) => cost.thrift.sent(len),
+                Chooser::NoLink => {}
             }
         }
     }
@@ -255,6 +268,7 @@ impl Chooser {
         match self {
             Self::Latency(pace) => pace.wants_look(now()),
             Self::Cost(cost) => cost.had_more,
+            Self::NoLink => false,
         }
     }
 
@@ -262,6 +276,7 @@ impl Chooser {
         match self {
             Self::Latency(pace) => pace.room(),
             Self::Cost(cost) => cost.thrift.room(),
+            Self::NoLink => Room { frame_len: usize::MAX, unsent_len: u64::MAX },
         }
     }
 }
@@ -289,6 +304,7 @@ impl Drop for Paced {
                 cost.thrift.left(&mut cost.budgets.cpu.hold().0);
                 cost.thrift.link_seen()
             }
+            Chooser::NoLink => None,
         };
         if let Some((rate, at)) = seen {
             self.link.saw(rate, at);
@@ -298,5 +314,7 @@ impl Drop for Paced {
     }
 }
 
+/// What becomes of each frame through a Unix socket.
+const STORED: Choice = Choice { level: None, reason: Reason::NoLink };
 /// Two system calls among so many frames don't show.
 const LOOK_EVERY: u8 = 64;

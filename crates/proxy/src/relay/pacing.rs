@@ -45,8 +45,7 @@ impl Pacing {
             }
             let link = match leg.leg.peer_address() {
                 Some(peer) => worker.shared.links.to(peer, side),
-                None if policy == Policy::Cost => Links::unshared(),
-                None => return None,
+                None => Links::unshared(),
             };
             Some(LinkUse::of(link))
         };
@@ -88,6 +87,7 @@ impl Pacing {
         let link = self.link(side)?;
         let paced = match self.policy {
             Policy::Fixed => return None,
+            Policy::Latency if leg.is_unix() => Paced::without_a_link(side, algorithm, link),
             Policy::Latency => Paced::by_latency(side, leg, algorithm, levels, link)?,
             Policy::Cost => Paced::by_cost(side, leg, algorithm, levels, link, self.budgets.clone()),
         };
