@@ -2,22 +2,45 @@
 //!
 //! Not here: what follows from what was seen (`codec::pace::PackingServer`), MySQL's rules (`wire::connect::negotiate`).
 
-use codec::pace::{LegChoice, LegReason, Packing};
+use std::sync::Arc;
+
+use codec::pace::{LegChoice, LegReason, Packing, Trial};
 use codec::{Algorithm, ZstdLevel};
 use wire::connect::greeting::Greeting;
 use wire::connect::negotiate;
 use wire::{Capabilities, Side};
 
 use super::{Handshake, on};
+use crate::links::Link;
 use crate::worker::Worker;
 use crate::{Cause, ListenerConfig, Phase, Policy, SessionError};
 
 /// How a server leg is compressed.
-#[derive(Debug, Clone, Copy)]
 pub(crate) struct ServerLegChoice {
     pub(crate) chosen: LegChoice,
     /// It is made by what the link has shown, so what it shows next is wanted.
     pub(crate) follows_the_link: bool,
+    /// It is made for others, too, which wait.
+    pub(crate) trial: Option<HeldTrial>,
+}
+
+/// A session's trial. It is over when this is dropped: the login failed, or the session has ended.
+pub(crate) struct HeldTrial {
+    link: Arc<Link>,
+    trial: Trial,
+}
+
+impl HeldTrial {
+    /// The session is logged in.
+    pub(crate) fn begins(&self) {
+        self.link.server().trial_begins(self.link.now(), self.trial);
+    }
+}
+
+impl Drop for HeldTrial {
+    fn drop(&mut self) {
+        self.link.server().trial_ends(self.trial);
+    }
 }
 
 impl Handshake {
@@ -47,14 +70,15 @@ impl Handshake {
         let chosen = link.server().choose(link.now(), &possible);
         let (algorithm, level) = chosen.packing;
         tracing::debug!(%peer, %algorithm, level, reason = chosen.reason.words(), "the server leg was chosen");
-        Ok(ServerLegChoice { chosen, follows_the_link: true })
+        let trial = chosen.trial.map(|trial| HeldTrial { link, trial });
+        Ok(ServerLegChoice { chosen, follows_the_link: true, trial })
     }
 }
 
 /// By no link.
 const fn by_itself(packing: Packing, reason: LegReason) -> ServerLegChoice {
-    let chosen = LegChoice { packing, reason };
-    ServerLegChoice { chosen, follows_the_link: false }
+    let chosen = LegChoice { packing, reason, trial: None };
+    ServerLegChoice { chosen, follows_the_link: false, trial: None }
 }
 
 /// What the server can pack with, in order of wish: its best algorithm, at no level above the one that was asked for.
