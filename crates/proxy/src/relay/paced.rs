@@ -5,6 +5,7 @@
 //! ```
 //! Not here: the choice (`codec::pace`), frames (`packer`, `pair::stream`), what a look costs the kernel (`leg::look`).
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +32,20 @@ pub(crate) struct Paced {
     until_look: u8,
     reasons: Vec<(Reason, u64)>,
     last: Option<Choice>,
+    told: Told,
+}
+
+/// What log lines of level debug tell of single choices.
+#[derive(Default)]
+struct Told {
+    peer: Option<SocketAddr>,
+    /// Bytes that waited in the socket, or were on their way, at the last look.
+    queued_len: Option<u64>,
+    /// Of the frame that was packed last.
+    ratio: Option<f64>,
+    /// When the last line was, and changes since.
+    at: Option<Duration>,
+    changes: u64,
 }
 
 /// Which levels there are to choose from.
@@ -77,7 +92,9 @@ impl Paced {
             pace.assume_reader(gains);
         }
         let looker = Looker::new(leg, pace.room().unsent_len)?;
-        Some(Self::new(Chooser::Latency(Box::new(pace)), Some(looker), link, algorithm, side))
+        let mut paced = Self::new(Chooser::Latency(Box::new(pace)), Some(looker), link, algorithm, side);
+        paced.told.peer = leg.peer_address();
+        Some(paced)
     }
 
     /// Of frames to `side`, for the fewest bytes.
@@ -97,21 +114,18 @@ impl Paced {
             }
         };
         let looker = Looker::new(leg, thrift.room().unsent_len);
-        Self::new(
-            Chooser::Cost(Box::new(Cost { thrift, budgets, had_more: false })),
-            looker,
-            link,
-            algorithm,
-            side,
-        )
+        let cost = Cost { thrift, budgets, had_more: false };
+        let mut paced = Self::new(Chooser::Cost(Box::new(cost)), looker, link, algorithm, side);
+        paced.told.peer = leg.peer_address();
+        paced
     }
 
     /// Of frames to `side` through a Unix socket, for the least time.
-    pub(super) const fn without_a_link(side: Side, algorithm: Algorithm, link: Arc<Link>) -> Self {
+    pub(super) fn without_a_link(side: Side, algorithm: Algorithm, link: Arc<Link>) -> Self {
         Self::new(Chooser::NoLink, None, link, algorithm, side)
     }
 
-    const fn new(
+    fn new(
         chooser: Chooser,
         looker: Option<Looker>,
         link: Arc<Link>,
@@ -128,6 +142,7 @@ impl Paced {
             until_look: 0,
             reasons: Vec::new(),
             last: None,
+            told: Told::default(),
         }
     }
 
@@ -145,6 +160,7 @@ impl Paced {
         let Some(looker) = &mut self.looker else { return };
         let Some(look) = looker.look(leg, self.link.now()) else { return };
         let look = look.behind(unwritten_len as u64);
+        self.told.queued_len = Some(look.queued_len + look.unwritten_len);
         match &mut self.chooser {
             Chooser::Latency(pace) => pace.look(look),
             Chooser::Cost(cost) => cost.thrift.look(&look),
@@ -208,12 +224,45 @@ impl Paced {
 
     fn chose(&mut self, choice: Choice) -> Choice {
         self.until_look = self.until_look.saturating_sub(1);
-        self.last = Some(choice);
+        let before = self.last.replace(choice);
+        if before != Some(choice) && tracing::enabled!(tracing::Level::DEBUG) {
+            self.tell(choice);
+        }
         match self.reasons.iter_mut().find(|(reason, _)| *reason == choice.reason) {
             Some((_, count)) => *count += 1,
             None => self.reasons.push((choice.reason, 1)),
         }
         choice
+    }
+
+    /// Frames go another way than the last one: says so, and what is known where it is chosen.
+    #[cold]
+    fn tell(&mut self, choice: Choice) {
+        let now = self.link.now();
+        let told = &mut self.told;
+        told.changes += 1;
+        if told.at.is_some_and(|at| now.saturating_sub(at) < TELL_EVERY) {
+            return;
+        }
+        told.at = Some(now);
+        let own_rate = match &self.chooser {
+            Chooser::Latency(pace) => pace.link_seen(),
+            Chooser::Cost(cost) => cost.thrift.link_seen(),
+            Chooser::NoLink => None,
+        };
+        let Decision { choice: goes, reason } = Decision::of(choice);
+        tracing::debug!(
+            side = %self.side,
+            peer = told.peer.map(tracing::field::display),
+            choice = goes,
+            level = choice.level,
+            reason,
+            link_bytes_per_s = own_rate.map(|(rate, _)| rate).or_else(|| self.link.bytes_per_s()),
+            queued_len = told.queued_len,
+            ratio = told.ratio,
+            changes = std::mem::take(&mut told.changes),
+            "frames go another way"
+        );
     }
 
     /// The last choice, to be shown.
@@ -222,6 +271,7 @@ impl Paced {
     }
 
     pub(crate) fn packed(&mut self, frame: PackedFrame, took: Took) {
+        self.told.ratio = Some(frame.plain_len as f64 / frame.packed_len.max(1) as f64);
         match &mut self.chooser {
             Chooser::Latency(pace) => pace.packed(frame, took.wall),
             Chooser::Cost(cost) => {
@@ -316,5 +366,7 @@ impl Drop for Paced {
 
 /// What becomes of each frame through a Unix socket.
 const STORED: Choice = Choice { level: None, reason: Reason::NoLink };
+/// The controllers try things, and change their mind with every other frame meanwhile.
+const TELL_EVERY: Duration = Duration::from_millis(100);
 /// Two system calls among so many frames don't show.
 const LOOK_EVERY: u8 = 64;
