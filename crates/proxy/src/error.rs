@@ -157,6 +157,7 @@ const fn fault_name(fault: &Fault) -> &'static str {
         Fault::Malformed(_) => "malformed",
         Fault::PairBehindEnd
         | Fault::PairCodecNotAgreed(_)
+        | Fault::PairFieldRepeated(_)
         | Fault::PairHeader
         | Fault::PairHistoryMissing(_)
         | Fault::PairKindUnknown(_)

@@ -96,7 +96,7 @@ impl Links {
         }
         if links.len() >= LINKS_MAX && swept.is_none_or(|at| at.elapsed() >= SWEEP_PAUSE) {
             *swept = Some(Instant::now());
-            links.retain(|_, link| Arc::strong_count(link) > 1 || link.bytes_per_s().is_some());
+            links.retain(|_, link| Arc::strong_count(link) > 1 || link.is_known());
         }
         let link = Arc::new(Link::new());
         // One that has no room here is not shared.
@@ -156,6 +156,12 @@ impl Link {
     fn seen(&self) -> Option<(f64, Duration)> {
         let seen = lock(&self.seen).map(|seen| (seen.bytes_per_s, seen.at.elapsed()));
         seen.filter(|(_, ago)| *ago < TRUE_FOR)
+    }
+
+    /// Whether it has shown anything lately that a session would go by.
+    fn is_known(&self) -> bool {
+        let is_blank = self.server().is_blank(self.now());
+        !is_blank || self.bytes_per_s().is_some() || self.reader_gains().is_some()
     }
 
     /// A session has seen it, at that time on the clock that sessions share. Those that are busy at once see their shares of
@@ -300,5 +306,19 @@ mod tests {
         }
         assert!(Arc::ptr_eq(&used, &to(0)));
         assert!(lock(&links.0).links.len() <= LINKS_MAX);
+    }
+
+    #[test]
+    fn what_a_server_leg_or_a_reader_has_shown_is_kept_when_room_is_made() {
+        let links = Links::default();
+        let to = |number: u32| links.to(address(number), Side::Server);
+        // Replies alone: an uncompressed leg tells no rate of its own.
+        to(0).server().held_back(Duration::ZERO, 1e6);
+        to(1).found_reader(true, to(1).now());
+        for number in 2..10_000 {
+            drop(to(number));
+        }
+        assert!(!to(0).server().is_blank(to(0).now()));
+        assert_eq!(to(1).reader_gains(), Some(true));
     }
 }

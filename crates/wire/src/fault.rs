@@ -86,6 +86,9 @@ pub enum Fault {
     /// A frame's codec was not agreed on.
     #[error("pair: a frame is packed by {0}, which was not agreed on")]
     PairCodecNotAgreed(codec::Algorithm),
+    /// A HELLO has two fields of a tag, and nobody knows which one counts.
+    #[error("pair: its HELLO has field {0} twice")]
+    PairFieldRepeated(u8),
     /// A frame's header contradicts itself.
     #[error("pair: a frame's header is damaged")]
     PairHeader,

@@ -14,19 +14,16 @@ const RUNS_MAX: usize = 8;
 
 /// What the client prints.
 pub(crate) fn select(server: &RealServer, port: u16, compression: &str, sql: &str) -> Vec<u8> {
+    run(server, &["-h", "127.0.0.1", "-P", &port.to_string()], compression, sql)
+}
+
+fn run(server: &RealServer, to: &[&str], compression: &str, sql: &str) -> Vec<u8> {
     let output = server
         .command("mysql")
         .unwrap()
-        .args([
-            "--no-defaults",
-            "-h",
-            "127.0.0.1",
-            "-P",
-            &port.to_string(),
-            "-u",
-            USER,
-            "--ssl-mode=DISABLED",
-        ])
+        .arg("--no-defaults")
+        .args(to)
+        .args(["-u", USER, "--ssl-mode=DISABLED"])
         .args(["--get-server-public-key", "--quick", "-N"])
         .arg(format!("-p{PASSWORD}"))
         .arg(format!("--compression-algorithms={compression}"))
@@ -54,6 +51,31 @@ pub(crate) fn proxy(server: &str, options: &[&str]) -> (ProxyProcess, u16) {
     let Some(proxy::Address::Tcp { port, .. }) = process.addresses.first() else { unreachable!() };
     let port = *port;
     (process, port)
+}
+
+#[test]
+fn through_a_unix_socket_the_client_gets_stored_frames_whatever_it_asks_for_but_by_the_fixed_policy() {
+    let Some(server) = required(Kind::MySql) else { return };
+    let sql = &rows(5_000);
+    let direct = select(server, server.address().port(), "uncompressed", sql);
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("sock").display().to_string();
+    let listen = format!("--listen=unix:{socket}");
+    let address = server.address().to_string();
+    for (policy, packs) in [("latency", false), ("fixed", true)] {
+        let policy = format!("--policy={policy}");
+        let options = [&listen, "--server", &address, "--ssl-mode=disabled", &policy];
+        let process = ProxyProcess::start(&options, 1);
+        for compression in ["zstd", "zlib"] {
+            let printed = run(server, &["-S", &socket], compression, sql);
+            assert!(printed == direct, "{policy} {compression}");
+        }
+        let lines = ended(process);
+        assert_eq!(lines.len(), 2, "{lines:#?}");
+        for line in &lines {
+            assert_eq!(number(line, "frames_packed") > 0.0, packs, "{line}");
+        }
+    }
 }
 
 /// The lines of ended sessions.
@@ -96,6 +118,14 @@ fn a_slow_link_gets_packed_frames_and_an_idle_one_stored_ones() {
     assert_eq!(paced.len(), 3, "{log}");
     let packs = |line: &str| ["Faster", "ReaderGains"].iter().any(|reason| line.contains(reason));
     assert!(packs(paced[0]) && packs(paced[1]) && !packs(paced[2]), "{paced:#?}");
+    // And each change of mind, with what it was made by.
+    let changes: Vec<&str> = log.lines().filter(|line| line.contains("frames go another way")).collect();
+    let figures =
+        ["side=client", "peer=127.0.0.1:", "level=", "reason=", "link_bytes_per_s=", "queued_len=", "ratio="];
+    let is_whole = |line: &&str| figures.iter().all(|figure| line.contains(&format!(" {figure}")));
+    assert!(changes.iter().any(|line| field(line, "choice") == "packed" && is_whole(line)), "{changes:#?}");
+    assert!(changes.iter().any(|line| field(line, "choice") == "stored"), "{changes:#?}");
+    assert!(changes.len() < 200, "{} lines", changes.len());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Not here: how it is chosen (`codec::pace`'s simulation).
 
 use lab::link::{Address, Link};
-use lab::real::{Kind, required};
+use lab::real::{Kind, USER, required};
 
 use crate::policy::{ended, field, proxy, rows, select};
 
@@ -35,6 +35,52 @@ fn from_the_second_session_on_a_slow_link_is_compressed_and_the_first_and_a_fast
         });
         assert!(comes_back, "{fast:?}");
     }
+}
+
+#[test]
+fn through_the_servers_own_socket_it_packs_nothing_unless_it_is_told_to() {
+    let Some(server) = required(Kind::MySql) else { return };
+    let sql = &rows(5_000);
+    let direct = select(server, server.address().port(), "uncompressed", sql);
+    let socket = format!("unix:{}", server.socket_path().display());
+    for (options, expected) in [
+        (&[][..], "uncompressed"),
+        (&["--compression-algorithms=zlib"], "zlib"),
+        (&["--policy=fixed"], "zstd"),
+    ] {
+        let (process, port) = proxy(&socket, options);
+        for _ in 0..2 {
+            assert!(select(server, port, "uncompressed", sql) == direct, "{options:?}");
+        }
+        let lines = ended(process);
+        let algorithms: Vec<_> = lines.iter().map(|line| field(line, "server_algorithm")).collect();
+        assert_eq!(algorithms, [expected; 2], "{options:?}");
+    }
+}
+
+#[test]
+fn a_login_that_fails_does_not_hold_up_who_would_try_packed_replies() {
+    let Some(server) = required(Kind::MySql) else { return };
+    let sql = &rows(40_000);
+    let direct = select(server, server.address().port(), "uncompressed", sql);
+    // So fast that one session tries for all.
+    let link = Link::parse("100mbit,1ms").unwrap().open(Address::Tcp(server.address().to_string())).unwrap();
+    let (process, port) = proxy(&format!("127.0.0.1:{}", link.address().port()), &[]);
+    assert!(select(server, port, "uncompressed", sql) == direct);
+    let login =
+        ["--no-defaults", "-h", "127.0.0.1", "--ssl-mode=DISABLED", "--get-server-public-key", "-u", USER];
+    let refused = server
+        .command("mysql")
+        .unwrap()
+        .args(login)
+        .args(["-P", &port.to_string(), "-pwrong", "-e", "select 1"])
+        .output()
+        .unwrap();
+    assert!(!refused.status.success(), "{refused:?}");
+    assert!(select(server, port, "uncompressed", sql) == direct);
+    let lines = ended(process);
+    let algorithms: Vec<_> = lines.iter().map(|line| field(line, "server_algorithm")).collect();
+    assert_eq!(algorithms, ["uncompressed", "", "zstd"], "{lines:#?}");
 }
 
 #[test]

@@ -12,6 +12,8 @@ pub struct Choice {
 /// Why a frame is packed or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
+    /// A socket of this host, which carries more than packing could save.
+    NoLink,
     /// The link never had a queue: nothing is known of its rate, which is more than is needed.
     LinkNotSeen,
     /// The link has nothing else to do: stored bytes are there at once.
@@ -45,6 +47,7 @@ impl Reason {
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
+            Self::NoLink => "a Unix socket is no link",
             Self::LinkNotSeen => "the link has never had a queue",
             Self::LinkIsIdle => "the link has nothing else to send",
             Self::DoesNotShrink => "the data does not shrink",

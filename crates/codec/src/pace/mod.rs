@@ -49,7 +49,7 @@ pub use self::choice::{Choice, Reason};
 use self::drain::Drain;
 use self::history_level::HistoryLevel;
 pub use self::look::Look;
-pub use self::packing_server::{LegChoice, LegReason, Packing, PackingServer, RepliesSeen, Sample};
+pub use self::packing_server::{LegChoice, LegReason, Packing, PackingServer, RepliesSeen, Sample, Trial};
 use self::queue::SHORT_OF_CPU;
 use self::reader::Reader;
 pub use self::replies::Replies;

@@ -36,8 +36,9 @@ pub struct PackingServer {
     /// Bytes per second of requests that the link held back, and when.
     requests: Option<(f64, Duration)>,
     window: Window,
-    /// A session tries this, until then.
-    trial: Option<(Packing, Duration)>,
+    trial: Option<Open>,
+    /// That there ever were.
+    trials: u64,
     lost: Option<Lost>,
     last: Option<LegChoice>,
 }
@@ -49,6 +50,15 @@ struct Seen {
     plain_per_s: f64,
     wire_per_s: f64,
     at: Duration,
+}
+
+/// A session tries something, and the others wait for what it finds.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    trial: Trial,
+    packing: Packing,
+    /// Nobody waits longer.
+    until: Duration,
 }
 
 /// A trial that lost.
@@ -89,13 +99,22 @@ pub struct LegChoice {
     pub packing: Packing,
     /// Why.
     pub reason: LegReason,
+    /// The session tries that for the others: to be told when it [is logged in](PackingServer::trial_begins), and when it
+    /// [ends](PackingServer::trial_ends).
+    pub trial: Option<Trial>,
 }
+
+/// Which trial of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trial(u64);
 
 /// Why a server leg is compressed or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LegReason {
     /// The options leave no choice.
     AsAsked,
+    /// A socket of this host, which carries more than a server packs.
+    NoLink,
     /// No long reply came lately.
     NothingKnown,
     /// Uncompressed replies come as fast as the server could pack them, or nearly.
@@ -124,6 +143,7 @@ impl LegReason {
     pub const fn words(self) -> &'static str {
         match self {
             Self::AsAsked => "as the options say",
+            Self::NoLink => "a Unix socket is no link",
             Self::NothingKnown => "nothing is known of the link",
             Self::LinkIsFast => "uncompressed replies come faster than the server would pack them",
             Self::LinkIsSlow => "packed replies should come sooner over this link",
@@ -152,8 +172,10 @@ pub struct RepliesSeen {
 impl PackingServer {
     /// A session begins; `possible` is what the server can pack with, in order of wish.
     pub fn choose(&mut self, now: Duration, possible: &[Packing]) -> LegChoice {
+        let trials = self.trials;
         let (packing, reason) = self.weigh(now, possible);
-        let choice = LegChoice { packing, reason };
+        let trial = (self.trials > trials).then_some(Trial(self.trials));
+        let choice = LegChoice { packing, reason, trial };
         self.last = Some(choice);
         choice
     }
@@ -164,7 +186,7 @@ impl PackingServer {
             self.seen.clear();
             self.lost = None;
         }
-        self.trial = self.trial.filter(|(_, until)| now < *until);
+        self.trial = self.trial.filter(|open| now < open.until);
         let stored = self.of(STORED);
         let packed = possible.iter().filter_map(|packing| self.of(*packing));
         let packed = packed.max_by(|a, b| a.plain_per_s.total_cmp(&b.plain_per_s));
@@ -250,8 +272,21 @@ impl PackingServer {
             let packs = before != STORED;
             return (before, if packs { LegReason::PackedWasFaster } else { LegReason::OtherTries });
         }
-        self.trial = Some((packing, now + TRIAL_FOR));
+        self.trials += 1;
+        self.trial = Some(Open { trial: Trial(self.trials), packing, until: now + LOGIN_FOR });
         (packing, reason)
+    }
+
+    /// Its session is logged in, and may ask for something now.
+    pub fn trial_begins(&mut self, now: Duration, trial: Trial) {
+        if let Some(open) = self.trial.as_mut().filter(|open| open.trial == trial) {
+            open.until = now + TRIAL_FOR;
+        }
+    }
+
+    /// Its session is gone, or was never logged in: if it has shown nothing, the next one tries.
+    pub fn trial_ends(&mut self, trial: Trial) {
+        self.trial = self.trial.filter(|open| open.trial != trial);
     }
 
     /// A reply is under way, of which something has come.
@@ -309,9 +344,7 @@ impl PackingServer {
     }
 
     fn saw(&mut self, new: Seen) {
-        if self.trial.is_some_and(|(packing, _)| packing == new.packing) {
-            self.trial = None;
-        }
+        self.trial = self.trial.filter(|open| open.packing != new.packing);
         match self.seen.iter_mut().find(|seen| seen.packing == new.packing) {
             Some(seen) => {
                 let is_old = new.at.saturating_sub(seen.at) >= TRUE_FOR;
@@ -369,6 +402,13 @@ impl PackingServer {
         self.requests = Some((bytes_per_s, now));
     }
 
+    /// Whether it would choose now as if it had never seen anything.
+    #[must_use]
+    pub fn is_blank(&self, now: Duration) -> bool {
+        let is_old = |at: Duration| now.saturating_sub(at) >= TRUE_FOR;
+        self.seen.iter().all(|seen| is_old(seen.at)) && self.requests.is_none_or(|(_, at)| is_old(at))
+    }
+
     /// What is known, to be shown.
     #[must_use]
     pub fn replies_seen(&self) -> RepliesSeen {
@@ -417,6 +457,8 @@ const STORED: Packing = (Algorithm::Uncompressed, 0);
 const SAMPLING_FOR: Duration = Duration::from_secs(10);
 /// Routes and loads change within minutes.
 const TRUE_FOR: Duration = Duration::from_secs(600);
+/// A login takes some round trips. Whoever does not log in, which anybody can do, holds up the others no longer.
+const LOGIN_FOR: Duration = Duration::from_secs(2);
 /// A session that tries something may have nothing to ask.
 const TRIAL_FOR: Duration = Duration::from_secs(10);
 /// What lost is tried again after this, then twice as much.

@@ -17,7 +17,7 @@ use wire::{Fault, packet, proxy_protocol};
 use zeroize::Zeroizing;
 
 use crate::Cause;
-use crate::leg::Leg;
+use crate::leg::{CONNECT_READ_LEN, Leg};
 
 /// A leg that speaks packets.
 pub(crate) struct Channel {
@@ -68,9 +68,7 @@ impl Channel {
                     return Ok(payload);
                 }
             }
-            if self.leg.read(&mut self.received).await? == 0 {
-                return Err(Cause::ClosedEarly);
-            }
+            self.read_on().await?;
         }
     }
 
@@ -81,9 +79,25 @@ impl Channel {
                 self.received.drain(..len);
                 return Ok(header);
             }
-            if self.leg.read(&mut self.received).await? == 0 {
-                return Err(Cause::ClosedEarly);
-            }
+            self.read_on().await?;
+        }
+    }
+
+    async fn read_on(&mut self) -> Result<(), Cause> {
+        self.make_room();
+        match self.leg.read(&mut self.received).await? {
+            0 => Err(Cause::ClosedEarly),
+            _ => Ok(()),
+        }
+    }
+
+    /// For what is read at once. A `Vec` that grows by itself frees its old memory as it is; this is wiped.
+    fn make_room(&mut self) {
+        let wanted_len = self.received.len() + CONNECT_READ_LEN;
+        if self.received.capacity() < wanted_len {
+            let mut larger = Zeroizing::new(Vec::with_capacity(2 * wanted_len));
+            larger.extend_from_slice(&self.received);
+            self.received = larger;
         }
     }
 
@@ -93,7 +107,7 @@ impl Channel {
         tokio::task::yield_now().await;
         poll_fn(|cx| {
             while self.received.len() <= LOGIN_LEN_MAX {
-                self.received.reserve(packet::HEADER_LEN);
+                self.make_room();
                 match self.leg.poll_read(cx, &mut self.received) {
                     Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(true),
                     Poll::Ready(Ok(_)) => {}
@@ -161,9 +175,11 @@ impl Channel {
         self.leg.connect_tls(config, name, received).await.map_err(|error| Cause::Tls(plainly(error)))
     }
 
-    /// The leg, and what the peer has sent beyond the connection phase.
-    pub(crate) fn into_parts(mut self) -> (Leg, Vec<u8>) {
-        (self.leg, std::mem::take(&mut *self.received))
+    /// The leg, and what the peer has sent beyond the connection phase: a copy, since behind its end the buffer still has
+    /// the login's bytes, and is wiped.
+    pub(crate) fn into_parts(self) -> (Leg, Vec<u8>) {
+        let beyond = self.received.to_vec();
+        (self.leg, beyond)
     }
 
     fn check_id(&mut self, actual: u8, is_error: bool) -> Result<(), Cause> {
@@ -197,11 +213,14 @@ fn plainly(error: io::Error) -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::UnixStream;
+
     use super::*;
 
     #[tokio::test]
     async fn a_packet_that_was_kept_comes_before_the_next_one_and_in_one_piece_with_it() {
-        let (near, far) = tokio::net::UnixStream::pair().unwrap();
+        let (near, far) = UnixStream::pair().unwrap();
         let mut channel = Channel::new(Leg::unix(near), |_| None);
         channel.keep(&[1, 3]);
         assert!(far.try_read(&mut [0; 16]).is_err());
@@ -210,5 +229,15 @@ mod tests {
         let mut bytes = [0; 16];
         let len = far.try_read(&mut bytes).unwrap();
         assert_eq!(bytes.get(..len), Some(&[2, 0, 0, 0, 1, 3, 1, 0, 0, 1, 0][..]));
+    }
+
+    #[tokio::test]
+    async fn what_is_handed_on_has_no_room_in_which_a_password_could_be_left() {
+        let (mut peer, socket) = UnixStream::pair().unwrap();
+        let mut channel = Channel::new(Leg::unix(socket), |_| None);
+        peer.write_all(b"\x06\0\0\0secret\x01\0\0\x01\x0e").await.unwrap();
+        assert_eq!(&channel.read().await.unwrap()[..], b"secret");
+        let (_leg, beyond) = channel.into_parts();
+        assert_eq!((&beyond[..], beyond.capacity()), (&b"\x01\0\0\x01\x0e"[..], 5));
     }
 }

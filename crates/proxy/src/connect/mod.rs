@@ -39,7 +39,7 @@ pub(crate) use channel::Channel;
 use exchange::Packets;
 pub(crate) use farewell::{end_exchange, end_handshake};
 pub(crate) use greet::{is_no_login, open};
-pub(crate) use server_leg::ServerLegChoice;
+pub(crate) use server_leg::{HeldTrial, ServerLegChoice};
 
 use crate::admission::AddressPermit;
 use crate::client_address::ClientAddress;

@@ -2,22 +2,45 @@
 //!
 //! Not here: what follows from what was seen (`codec::pace::PackingServer`), MySQL's rules (`wire::connect::negotiate`).
 
-use codec::pace::{LegChoice, LegReason, Packing};
+use std::sync::Arc;
+
+use codec::pace::{LegChoice, LegReason, Packing, Trial};
 use codec::{Algorithm, ZstdLevel};
 use wire::connect::greeting::Greeting;
 use wire::connect::negotiate;
 use wire::{Capabilities, Side};
 
 use super::{Handshake, on};
+use crate::links::Link;
 use crate::worker::Worker;
 use crate::{Cause, ListenerConfig, Phase, Policy, SessionError};
 
 /// How a server leg is compressed.
-#[derive(Debug, Clone, Copy)]
 pub(crate) struct ServerLegChoice {
     pub(crate) chosen: LegChoice,
     /// It is made by what the link has shown, so what it shows next is wanted.
     pub(crate) follows_the_link: bool,
+    /// It is made for others, too, which wait.
+    pub(crate) trial: Option<HeldTrial>,
+}
+
+/// A session's trial. It is over when this is dropped: the login failed, or the session has ended.
+pub(crate) struct HeldTrial {
+    link: Arc<Link>,
+    trial: Trial,
+}
+
+impl HeldTrial {
+    /// The session is logged in.
+    pub(crate) fn begins(&self) {
+        self.link.server().trial_begins(self.link.now(), self.trial);
+    }
+}
+
+impl Drop for HeldTrial {
+    fn drop(&mut self) {
+        self.link.server().trial_ends(self.trial);
+    }
 }
 
 impl Handshake {
@@ -28,7 +51,7 @@ impl Handshake {
         worker: &Worker,
     ) -> Result<ServerLegChoice, SessionError> {
         if self.is_paired() {
-            return Ok(as_asked((Algorithm::Uncompressed, 0))); // What is below the leg packs.
+            return Ok(by_itself(STORED, LegReason::AsAsked)); // What is below the leg packs.
         }
         let algorithm = negotiate::server_leg(greeting.capabilities, &config.server_algorithms);
         let algorithm = algorithm.ok_or_else(|| {
@@ -36,22 +59,26 @@ impl Handshake {
             on(Side::Server, Phase::Login)(Cause::CompressionNotOffered { wished: names.join(",") })
         })?;
         let is_auto = config.server_algorithms_are_free && config.server_algorithms == Algorithm::ALL;
-        let peer = self.server.as_ref().and_then(|server| server.leg.peer_address());
-        let Some(peer) = peer.filter(|_| is_auto && config.policy == Policy::Latency) else {
-            return Ok(as_asked(packing(algorithm, config.zstd_level)));
+        if !is_auto || config.policy != Policy::Latency {
+            return Ok(by_itself(packing(algorithm, config.zstd_level), LegReason::AsAsked));
+        }
+        let Some(peer) = self.server.as_ref().and_then(|server| server.leg.peer_address()) else {
+            return Ok(by_itself(STORED, LegReason::NoLink));
         };
         let link = worker.shared.links.to(peer, Side::Server);
         let possible = possible(greeting.capabilities, config);
         let chosen = link.server().choose(link.now(), &possible);
         let (algorithm, level) = chosen.packing;
         tracing::debug!(%peer, %algorithm, level, reason = chosen.reason.words(), "the server leg was chosen");
-        Ok(ServerLegChoice { chosen, follows_the_link: true })
+        let trial = chosen.trial.map(|trial| HeldTrial { link, trial });
+        Ok(ServerLegChoice { chosen, follows_the_link: true, trial })
     }
 }
 
-const fn as_asked(packing: Packing) -> ServerLegChoice {
-    let chosen = LegChoice { packing, reason: LegReason::AsAsked };
-    ServerLegChoice { chosen, follows_the_link: false }
+/// By no link.
+const fn by_itself(packing: Packing, reason: LegReason) -> ServerLegChoice {
+    let chosen = LegChoice { packing, reason, trial: None };
+    ServerLegChoice { chosen, follows_the_link: false, trial: None }
 }
 
 /// What the server can pack with, in order of wish: its best algorithm, at no level above the one that was asked for.
@@ -69,3 +96,5 @@ fn possible(offered: Capabilities, config: &ListenerConfig) -> Vec<Packing> {
 fn packing(algorithm: Algorithm, level: ZstdLevel) -> Packing {
     (algorithm, if algorithm == Algorithm::Zstd { level.get() } else { 0 })
 }
+
+const STORED: Packing = (Algorithm::Uncompressed, 0);

@@ -136,6 +136,16 @@ impl Leg {
         self.tcp_socket()?.peer_addr().ok()
     }
 
+    /// Whether it is a socket of this host that no network is behind.
+    pub(crate) fn is_unix(&self) -> bool {
+        match &self.socket {
+            Socket::Plain(stream) => matches!(stream, Stream::Unix(_)),
+            Socket::Tls(stream) => matches!(stream.get_ref().0.stream(), Stream::Unix(_)),
+            Socket::Pair(stream) => stream.below().is_unix(),
+            Socket::Gone => false,
+        }
+    }
+
     /// What protects this leg's bytes.
     pub(crate) fn security(&self) -> Security {
         match &self.socket {
@@ -398,6 +408,6 @@ fn gone() -> io::Error {
 }
 
 /// A login's packets are small.
-const CONNECT_READ_LEN: usize = 4 << 10;
+pub(crate) const CONNECT_READ_LEN: usize = 4 << 10;
 /// Long enough for a client to read an error, short enough not to pile up.
 const LINGER: Duration = Duration::from_secs(1);

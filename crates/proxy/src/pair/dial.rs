@@ -1,11 +1,13 @@
 //! The dialer's end: preamble, TLS, hello; and a session's begin.
 //!
 //! Invariants: nothing of a client crosses before the other end has proved itself; a warm stream that died in the pool is
-//! replaced by a new one before anybody notices.
+//! replaced by a new one before anybody notices; an end that closes whatever is opened is tried a few times, and for no longer
+//! than a dial may take.
 //! Not here: the pool (`pool`), what follows the greeting (`connect`).
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokio::time::timeout;
 use wire::connect::greeting::{self, FirstPacket};
@@ -33,13 +35,14 @@ pub(crate) async fn open(
     let failed = |phase| move |cause| SessionError { side: Side::Server, phase, cause };
     // Its own dial and the server's greeting both take part of it.
     let limit = pair.config.connect_timeout + pair.config.login_timeout;
-    let mut may_dial_anew = true;
+    // Each of the warm ones may be gone, and a new one may meet the other end's reload.
+    let mut retries = pair.config.pair.warm_connections + 1;
+    let begun = Instant::now();
     loop {
         let warm = match pool {
             Some(pool) => pool.take(pair, peer).await,
             None => None,
         };
-        let is_warm = warm.is_some();
         let mut leg = match warm {
             Some(leg) => leg,
             None => pair.dial(peer, lookups).await.map_err(failed(Phase::Dial))?,
@@ -55,10 +58,9 @@ pub(crate) async fn open(
                 let first = FirstPacket::parse(&payload);
                 return Ok((first.map_err(|fault| failed(Phase::Greeting)(fault.into()))?, payload));
             }
-            // It went while it waited: the other end was restarted, say. Nothing was lost, since nobody has spoken yet. A new one
-            // may have met the other end's reload.
-            Err(cause) if (is_warm || may_dial_anew) && is_gone(&cause) => {
-                may_dial_anew &= is_warm;
+            // It went while it waited: the other end was restarted, say. Nothing was lost, since nobody has spoken yet.
+            Err(cause) if is_gone(&cause) && retries > 0 && begun.elapsed() < pair.config.connect_timeout => {
+                retries -= 1;
                 *slot = None;
             }
             Err(cause) => return Err(failed(Phase::Greeting)(cause)),

@@ -5,6 +5,7 @@
 //! ```
 //! Not here: the choice (`codec::pace`), frames (`packer`, `pair::stream`), what a look costs the kernel (`leg::look`).
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,9 +31,23 @@ pub(crate) struct Paced {
     /// Frames until the socket is looked at although no choice depends on it.
     until_look: u8,
     /// When the link's other sessions were told last, on its clock.
-    told: Duration,
+    shared_at: Duration,
     reasons: Vec<(Reason, u64)>,
     last: Option<Choice>,
+    told: Told,
+}
+
+/// What log lines of level debug tell of single choices.
+#[derive(Default)]
+struct Told {
+    peer: Option<SocketAddr>,
+    /// Bytes that waited in the socket, or were on their way, at the last look.
+    queued_len: Option<u64>,
+    /// Of the frame that was packed last.
+    ratio: Option<f64>,
+    /// When the last line was, and changes since.
+    at: Option<Duration>,
+    changes: u64,
 }
 
 /// Which levels there are to choose from.
@@ -47,6 +62,8 @@ pub(super) enum Levels {
 enum Chooser {
     Latency(Box<Pace>),
     Cost(Box<Cost>),
+    /// Nothing is sooner than stored bytes through a Unix socket.
+    NoLink,
 }
 
 /// The fewest bytes within budgets.
@@ -77,7 +94,9 @@ impl Paced {
             pace.assume_reader(gains);
         }
         let looker = Looker::new(leg, pace.room().unsent_len)?;
-        Some(Self::new(Chooser::Latency(Box::new(pace)), Some(looker), link, algorithm, side))
+        let mut paced = Self::new(Chooser::Latency(Box::new(pace)), Some(looker), link, algorithm, side);
+        paced.told.peer = leg.peer_address();
+        Some(paced)
     }
 
     /// Of frames to `side`, for the fewest bytes.
@@ -97,16 +116,18 @@ impl Paced {
             }
         };
         let looker = Looker::new(leg, thrift.room().unsent_len);
-        Self::new(
-            Chooser::Cost(Box::new(Cost { thrift, budgets, had_more: false })),
-            looker,
-            link,
-            algorithm,
-            side,
-        )
+        let cost = Cost { thrift, budgets, had_more: false };
+        let mut paced = Self::new(Chooser::Cost(Box::new(cost)), looker, link, algorithm, side);
+        paced.told.peer = leg.peer_address();
+        paced
     }
 
-    const fn new(
+    /// Of frames to `side` through a Unix socket, for the least time.
+    pub(super) fn without_a_link(side: Side, algorithm: Algorithm, link: Arc<Link>) -> Self {
+        Self::new(Chooser::NoLink, None, link, algorithm, side)
+    }
+
+    fn new(
         chooser: Chooser,
         looker: Option<Looker>,
         link: Arc<Link>,
@@ -121,9 +142,10 @@ impl Paced {
             link,
             made: None,
             until_look: 0,
-            told: Duration::ZERO,
+            shared_at: Duration::ZERO,
             reasons: Vec::new(),
             last: None,
+            told: Told::default(),
         }
     }
 
@@ -142,15 +164,17 @@ impl Paced {
         let now = self.link.now();
         let Some(look) = looker.look(leg, now) else { return };
         let look = look.behind(unwritten_len as u64);
+        self.told.queued_len = Some(look.queued_len + look.unwritten_len);
         match &mut self.chooser {
             Chooser::Latency(pace) => pace.look(look),
             Chooser::Cost(cost) => cost.thrift.look(&look),
+            Chooser::NoLink => {}
         }
         // A socket that is gone is noticed when it is written to.
         looker.bound(leg, self.chooser.room().unsent_len);
-        if now.saturating_sub(self.told) >= TELL_PAUSE {
-            self.told = now;
-            self.tell();
+        if now.saturating_sub(self.shared_at) >= SHARE_EVERY {
+            self.shared_at = now;
+            self.share();
             // What others have seen counts where nothing was seen here.
             if let (Chooser::Latency(pace), Some(rate)) = (&mut self.chooser, self.link.bytes_per_s()) {
                 pace.assume_link(rate);
@@ -159,7 +183,7 @@ impl Paced {
     }
 
     /// The link's other sessions are told what was seen here: those of a pool don't end for hours.
-    fn tell(&self) {
+    fn share(&self) {
         if let Some((rate, at)) = self.chooser.link_seen() {
             self.link.saw(rate, at);
         }
@@ -180,6 +204,7 @@ impl Paced {
         match &self.chooser {
             Chooser::Latency(pace) => pace.level(),
             Chooser::Cost(cost) => cost.thrift.level(),
+            Chooser::NoLink => codec::ZstdLevel::MIN.get(),
         }
     }
 
@@ -189,6 +214,7 @@ impl Paced {
                 pace.choose(plain_len, more, self.link.now(), &mut self.link.replies(self.algorithm))
             }
             Chooser::Cost(cost) => cost.choose(plain_len, more, &self.link),
+            Chooser::NoLink => STORED,
         };
         self.chose(choice)
     }
@@ -201,6 +227,7 @@ impl Paced {
                 pace.choose_early(plain_len, missing_len, self.link.now(), &mut replies)
             }
             Chooser::Cost(cost) => cost.choose(plain_len, false, &self.link),
+            Chooser::NoLink => STORED,
         };
         self.chose(choice)
     }
@@ -221,12 +248,41 @@ impl Paced {
 
     fn chose(&mut self, choice: Choice) -> Choice {
         self.until_look = self.until_look.saturating_sub(1);
-        self.last = Some(choice);
+        let before = self.last.replace(choice);
+        if before != Some(choice) && tracing::enabled!(tracing::Level::DEBUG) {
+            self.tell(choice);
+        }
         match self.reasons.iter_mut().find(|(reason, _)| *reason == choice.reason) {
             Some((_, count)) => *count += 1,
             None => self.reasons.push((choice.reason, 1)),
         }
         choice
+    }
+
+    /// Frames go another way than the last one: says so, and what is known where it is chosen.
+    #[cold]
+    fn tell(&mut self, choice: Choice) {
+        let now = self.link.now();
+        let told = &mut self.told;
+        told.changes += 1;
+        if told.at.is_some_and(|at| now.saturating_sub(at) < TELL_EVERY) {
+            return;
+        }
+        told.at = Some(now);
+        let own_rate = self.chooser.link_seen();
+        let Decision { choice: goes, reason } = Decision::of(choice);
+        tracing::debug!(
+            side = %self.side,
+            peer = told.peer.map(tracing::field::display),
+            choice = goes,
+            level = choice.level,
+            reason,
+            link_bytes_per_s = own_rate.map(|(rate, _)| rate).or_else(|| self.link.bytes_per_s()),
+            queued_len = told.queued_len,
+            ratio = told.ratio,
+            changes = std::mem::take(&mut told.changes),
+            "frames go another way"
+        );
     }
 
     /// The last choice, to be shown.
@@ -235,6 +291,7 @@ impl Paced {
     }
 
     pub(crate) fn packed(&mut self, frame: PackedFrame, took: Took) {
+        self.told.ratio = Some(frame.plain_len as f64 / frame.packed_len.max(1) as f64);
         match &mut self.chooser {
             Chooser::Latency(pace) => pace.packed(frame, took.wall),
             Chooser::Cost(cost) => {
@@ -243,6 +300,7 @@ impl Paced {
                 let added = cost.thrift.packed(frame, took.wall, cpu_time, &mut cpu);
                 cost.budgets.exchange.add(added);
             }
+            Chooser::NoLink => {}
         }
     }
 
@@ -268,6 +326,7 @@ impl Paced {
                     pace.sent(plain_len, len, self.link.now(), &mut self.link.replies(self.algorithm));
                 }
                 Chooser::Cost(cost) => cost.thrift.sent(len, self.link.now()),
+                Chooser::NoLink => {}
             }
         }
     }
@@ -279,6 +338,7 @@ impl Chooser {
         match self {
             Self::Latency(pace) => pace.wants_look(now()),
             Self::Cost(cost) => cost.had_more,
+            Self::NoLink => false,
         }
     }
 
@@ -286,6 +346,7 @@ impl Chooser {
         match self {
             Self::Latency(pace) => pace.link_seen(),
             Self::Cost(cost) => cost.thrift.link_seen(),
+            Self::NoLink => None,
         }
     }
 
@@ -293,6 +354,7 @@ impl Chooser {
         match self {
             Self::Latency(pace) => pace.room(),
             Self::Cost(cost) => cost.thrift.room(),
+            Self::NoLink => Room { frame_len: usize::MAX, unsent_len: u64::MAX },
         }
     }
 }
@@ -309,13 +371,17 @@ impl Cost {
 impl Drop for Paced {
     fn drop(&mut self) {
         self.left();
-        self.tell();
+        self.share();
         let link_bytes_per_s = self.chooser.link_seen().map(|(rate, _)| rate);
         tracing::debug!(side = %self.side, reasons = ?self.reasons, ?link_bytes_per_s, "frames were paced");
     }
 }
 
 /// A tenth of what a user calls at once; few locks of what workers share.
-const TELL_PAUSE: Duration = Duration::from_millis(100);
+const SHARE_EVERY: Duration = Duration::from_millis(100);
+/// What becomes of each frame through a Unix socket.
+const STORED: Choice = Choice { level: None, reason: Reason::NoLink };
+/// The controllers try things, and change their mind with every other frame meanwhile.
+const TELL_EVERY: Duration = Duration::from_millis(100);
 /// Two system calls among so many frames don't show.
 const LOOK_EVERY: u8 = 64;

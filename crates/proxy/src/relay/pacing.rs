@@ -45,8 +45,7 @@ impl Pacing {
             }
             let link = match leg.leg.peer_address() {
                 Some(peer) => worker.shared.links.to(peer, side),
-                None if policy == Policy::Cost => Links::unshared(),
-                None => return None,
+                None => Links::unshared(),
             };
             Some(LinkUse::of(link))
         };
@@ -54,7 +53,7 @@ impl Pacing {
         let receipt = links[1]
             .as_ref()
             .filter(|_| choice.follows_the_link)
-            .map(|link| Receipt::new(link.link(), choice.chosen.packing));
+            .map(|link| Receipt::new(link.link(), choice.chosen.packing, choice.trial));
         let budgets = Budgets {
             cpu: Arc::clone(&worker.shared.cpu_allowance),
             p99_percent: config.cost_p99_percent,
@@ -88,6 +87,7 @@ impl Pacing {
         let link = self.link(side)?;
         let paced = match self.policy {
             Policy::Fixed => return None,
+            Policy::Latency if leg.is_unix() => Paced::without_a_link(side, algorithm, link),
             Policy::Latency => Paced::by_latency(side, leg, algorithm, levels, link)?,
             Policy::Cost => Paced::by_cost(side, leg, algorithm, levels, link, self.budgets.clone()),
         };

@@ -16,6 +16,7 @@ use std::time::Instant;
 use codec::Algorithm;
 use codec::pace::{Packing, Sample};
 
+use crate::connect::HeldTrial;
 use crate::links::Link;
 
 /// Of one session.
@@ -30,6 +31,8 @@ pub(super) struct Receipt {
     held: Option<(Instant, u64)>,
     /// The link waits for a sample from here.
     samples: bool,
+    /// Others wait for what this session shows, as long as it goes on.
+    _trial: Option<HeldTrial>,
 }
 
 /// What a session has carried.
@@ -56,9 +59,12 @@ pub(super) struct Stands {
 }
 
 impl Receipt {
-    pub(super) const fn new(link: Arc<Link>, packing: Packing) -> Self {
-        let lens = Lens { plain_len: 0, received_len: 0, sent_len: 0 };
-        Self { link, packing, is_open: false, lens, held: None, samples: false }
+    pub(super) fn new(link: Arc<Link>, packing: Packing, trial: Option<HeldTrial>) -> Self {
+        if let Some(trial) = &trial {
+            trial.begins();
+        }
+        let lens = Lens::default();
+        Self { link, packing, is_open: false, lens, held: None, samples: false, _trial: trial }
     }
 
     /// The session waits; says whether a sample of the reply is wanted.
@@ -108,7 +114,7 @@ impl Receipt {
     /// A part of an uncompressed reply: how well would it pack?
     pub(super) fn sampled(&mut self, plain: &[u8]) {
         self.samples = false;
-        if let Ok(sample) = Sample::of(plain) {
+        if let Ok(sample) = Sample::of(plain, || self.link.now()) {
             tracing::debug!(ratio = sample.ratio, packs_per_s = sample.packs_per_s, "a reply was sampled");
             self.link.server().sampled(self.link.now(), sample);
         }

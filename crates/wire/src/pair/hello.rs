@@ -69,11 +69,15 @@ impl Hello {
     pub fn parse(body: &[u8]) -> Result<Self, Fault> {
         let malformed = || Fault::Malformed("HELLO of a pair");
         let (mut versions, mut codecs, mut proof, mut program) = (None, CodecSet(0), None, String::new());
+        let mut has = [false; 1 << u8::BITS];
         let mut rest = body;
         while let Some((&[tag, low, high], behind)) = rest.split_first_chunk() {
             let len = usize::from(u16::from_le_bytes([low, high]));
             let (value, behind) = behind.split_at_checked(len).ok_or_else(malformed)?;
             rest = behind;
+            if has.get_mut(usize::from(tag)).is_some_and(|has| std::mem::replace(has, true)) {
+                return Err(Fault::PairFieldRepeated(tag));
+            }
             match tag {
                 VERSIONS => {
                     let &[lowest, highest] = value.first_chunk().ok_or_else(malformed)?;

@@ -290,6 +290,28 @@ fn older_and_newer_ends_agree_on_what_both_know() {
 }
 
 #[test]
+fn a_field_of_a_hello_comes_once() {
+    let hello = Hello {
+        versions: (1, 1),
+        codecs: CodecSet(0b10),
+        proof: Some([7; PROOF_LEN]),
+        program: "w".to_owned(),
+    };
+    let body = hello.build();
+    let unknown = [200, 1, 0, 9];
+    for (tag, field) in [
+        (1, &[1, 2, 0, 1, 9][..]),
+        (2, &[2, 4, 0, 0, 0, 0, 0]),
+        (3, &[3, 0, 0]),
+        (4, &[4, 0, 0]),
+        (200, &unknown),
+    ] {
+        let twice = [&body[..], &unknown, field].concat();
+        assert_eq!(Hello::parse(&twice), Err(Fault::PairFieldRepeated(tag)));
+    }
+}
+
+#[test]
 fn a_foreign_peer_is_named_by_its_first_bytes() {
     for (bytes, name) in [
         (&b"\x4a\0\0\0\x0a8.4.0"[..], "MySQL server"),

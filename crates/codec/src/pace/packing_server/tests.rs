@@ -168,6 +168,37 @@ fn one_session_tries_and_the_others_wait_for_what_it_finds() {
 }
 
 #[test]
+fn a_session_that_ends_without_a_word_lets_the_next_one_try() {
+    let (mut server, mut now) = (PackingServer::default(), 0.0);
+    World { link_per_s: 12.5e6, ..WORLD }.run(&mut server, &mut now, 1);
+    let choose = |server: &mut PackingServer, now: f64| server.choose(s(now), &POSSIBLE).trial;
+    let first = choose(&mut server, now).unwrap();
+    assert_eq!(choose(&mut server, now), None);
+    server.trial_ends(first);
+    let second = choose(&mut server, now).unwrap();
+    // Who comes late takes nothing from whoever tries now.
+    server.trial_ends(first);
+    server.trial_begins(s(now + 100.0), first);
+    assert_eq!(choose(&mut server, now), None);
+    // A login that stalls is waited for a moment, a session that goes on for longer.
+    let third = choose(&mut server, now + 2.5).unwrap();
+    assert_ne!(second, third);
+    server.trial_begins(s(now + 3.0), third);
+    assert_eq!(choose(&mut server, now + 12.0), None);
+    assert!(choose(&mut server, now + 13.5).is_some());
+}
+
+#[test]
+fn a_server_is_blank_until_something_was_seen_of_it_and_again_when_that_is_old() {
+    let (mut server, mut now) = (PackingServer::default(), 0.0);
+    assert!(server.is_blank(s(0.0)));
+    WORLD.run(&mut server, &mut now, 1);
+    assert!(!server.is_blank(s(now + 300.0)) && server.is_blank(s(now + 600.0)));
+    server.held_back(s(now + 600.0), 2.5e6);
+    assert!(!server.is_blank(s(now + 700.0)));
+}
+
+#[test]
 fn sessions_that_share_a_link_share_its_rate() {
     let mut server = PackingServer::default();
     server.begin(s(0.0), STORED);

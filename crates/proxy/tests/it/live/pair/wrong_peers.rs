@@ -4,12 +4,15 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use lab::real::{Kind, required};
 use lab::wait::wait_until;
-use proxy::{Address, Proxy};
+use proxy::{Address, Config, Proxy};
+use wire::pair::{CodecSet, Event, Hello, Mode, Preamble, Reader, VERSION, Writer};
 use wire::response::ErrPacket;
 
 use super::{pair_dialer, pair_listener};
@@ -100,4 +103,74 @@ fn other_peers_where_a_pair_is_expected_are_named_and_a_silent_one_is_given_up()
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let told = refusal(nobody.into());
     assert!(told.contains("1429") && told.contains("refused"), "{told}");
+}
+
+/// A half that agrees to everything and closes when a session begins; once it has seen too many it is gone.
+struct Quitter {
+    /// Streams that are ready for a session.
+    ready: AtomicUsize,
+    sessions: AtomicUsize,
+}
+
+const TOO_MANY: usize = 30;
+
+impl Quitter {
+    fn accept_all(self: &Arc<Self>, listener: &TcpListener) {
+        while self.sessions.load(Ordering::SeqCst) < TOO_MANY {
+            let Ok((stream, _)) = listener.accept() else { return };
+            let quitter = Arc::clone(self);
+            thread::spawn(move || quitter.converse(stream));
+        }
+    }
+
+    fn converse(&self, mut stream: TcpStream) -> Option<()> {
+        let mut words = Preamble::Mode(Mode::Clear).build();
+        let codecs = CodecSet::default();
+        let hello =
+            Hello { versions: (VERSION, VERSION), codecs, proof: None, program: "quitter".to_owned() };
+        Writer::hello(&hello, &mut words).ok()?;
+        stream.write_all(&words).ok()?;
+        let mut received = vec![0; Preamble::Mode(Mode::Clear).build().len()];
+        stream.read_exact(&mut received).ok()?;
+        received.clear();
+        let (mut reader, mut piece) = (Reader::default(), [0; 1024]);
+        loop {
+            while let Some((len, event)) = reader.read(&received, &mut Vec::new()).ok()? {
+                received.drain(..len);
+                match event {
+                    Event::Hello(_) => _ = self.ready.fetch_add(1, Ordering::SeqCst),
+                    Event::Open(_) => {
+                        self.sessions.fetch_add(1, Ordering::SeqCst);
+                        self.ready.fetch_sub(1, Ordering::SeqCst);
+                        wait_until("another stream is warm", || self.ready.load(Ordering::SeqCst) > 0);
+                        return None;
+                    }
+                    _ => return None,
+                }
+            }
+            match stream.read(&mut piece).ok()? {
+                0 => return None,
+                len => received.extend_from_slice(&piece[..len]),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_half_that_closes_each_session_is_tried_a_few_times_and_the_client_is_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let quitter = Arc::new(Quitter { ready: AtomicUsize::new(0), sessions: AtomicUsize::new(0) });
+    let accepting = Arc::clone(&quitter);
+    thread::spawn(move || accepting.accept_all(&listener));
+    let dialer = pair_dialer(address.into(), |config| {
+        config.connect_timeout = LIMIT * 5;
+        config.pair.warm_connections = 2;
+    });
+    let dialer = Proxy::start(Config { workers: 1, ..dialer.into() }).unwrap();
+    let told = Client::connect(dialer.address(), &Terms::default()).err().unwrap();
+    assert_eq!(told.code, 1429, "{told}");
+    let sessions = quitter.sessions.load(Ordering::SeqCst);
+    // Two that were warm, one that may have met a reload, and another.
+    assert!((2..=4).contains(&sessions), "{sessions} tries");
 }
