@@ -184,6 +184,13 @@ impl Pace {
         self.reader.found()
     }
 
+    /// The rate at which the destination takes bytes, per second, by which it is chosen, if it is known: that of the link, or of a
+    /// reader that is slower.
+    #[must_use]
+    pub const fn bytes_per_s(&self) -> Option<f64> {
+        self.drain.bytes_per_s()
+    }
+
     /// The rate of the link, bytes per second, and when it was last seen, if it was ever the limit here; what was assumed is not
     /// told again.
     #[must_use]

@@ -90,6 +90,12 @@ impl Thrift {
         self.drain.seen()
     }
 
+    /// The rate at which the destination takes bytes, per second, by which it is chosen, if it is known.
+    #[must_use]
+    pub const fn bytes_per_s(&self) -> Option<f64> {
+        self.drain.bytes_per_s()
+    }
+
     /// How much may be on its way to the socket: enough to hide packing.
     #[must_use]
     pub const fn room(&self) -> Room {

@@ -269,7 +269,7 @@ impl Paced {
             return;
         }
         told.at = Some(now);
-        let own_rate = self.chooser.link_seen();
+        let rate = self.chooser.bytes_per_s();
         let Decision { choice: goes, reason } = Decision::of(choice);
         tracing::debug!(
             side = %self.side,
@@ -277,7 +277,7 @@ impl Paced {
             choice = goes,
             level = choice.level,
             reason,
-            link_bytes_per_s = own_rate.map(|(rate, _)| rate).or_else(|| self.link.bytes_per_s()),
+            bytes_per_s = rate,
             queued_len = told.queued_len,
             ratio = told.ratio,
             changes = std::mem::take(&mut told.changes),
@@ -339,6 +339,14 @@ impl Chooser {
             Self::Latency(pace) => pace.wants_look(now()),
             Self::Cost(cost) => cost.had_more,
             Self::NoLink => false,
+        }
+    }
+
+    fn bytes_per_s(&self) -> Option<f64> {
+        match self {
+            Self::Latency(pace) => pace.bytes_per_s(),
+            Self::Cost(cost) => cost.thrift.bytes_per_s(),
+            Self::NoLink => None,
         }
     }
 
