@@ -310,7 +310,10 @@ impl Pace {
     pub fn room(&self) -> Room {
         match self.drain.bytes_per_s() {
             None if self.sent_len < UNKNOWN_LEN => {
-                Room { frame_len: FIRST_FRAME_LEN, unsent_len: UNSENT_LEN_MIN }
+                // Packed to next to nothing many frames are little; short ones would only be dearer.
+                let is_little = self.packs_as_it_copies(number(FIRST_FRAME_LEN)).is_some();
+                let frame_len = if is_little { usize::MAX } else { FIRST_FRAME_LEN };
+                Room { frame_len, unsent_len: UNSENT_LEN_MIN }
             }
             None => Room { frame_len: usize::MAX, unsent_len: UNSENT_LEN_MAX },
             Some(rate) => {
@@ -327,8 +330,13 @@ impl Pace {
     pub fn wants_look(&self, now: Duration) -> bool {
         let is_in_a_queue = self.had_more || self.was_large || now < self.busy_until;
         let age = now.saturating_sub(self.looked.now);
-        let is_new = |rate| age >= LOOK_AFTER_MAX || age.as_secs_f64() * rate >= LOOK_AFTER_LEN;
-        is_in_a_queue && self.drain.bytes_per_s().is_none_or(is_new)
+        let is_old = age >= LOOK_AFTER_MAX;
+        let is_new = match self.drain.bytes_per_s() {
+            Some(rate) => is_old || age.as_secs_f64() * rate >= LOOK_AFTER_LEN,
+            // Packed frames over a link that nothing is known of go so whatever it does.
+            None => is_old || !self.last.is_packed,
+        };
+        is_in_a_queue && is_new
     }
 
     /// A frame was packed, whether or not it became smaller.

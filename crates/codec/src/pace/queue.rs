@@ -81,7 +81,7 @@ impl Pace {
     }
 
     /// The easiest level, if it takes less time than copying what it saves.
-    fn packs_as_it_copies(&self, len: f64) -> Option<u8> {
+    pub(super) fn packs_as_it_copies(&self, len: f64) -> Option<u8> {
         let easiest = self.candidates.first()?;
         let saved_len = len * (1.0 - 1.0 / easiest.ratio(len)?);
         (easiest.pack_s(len) < saved_len / PLAIN_BYTES_PER_S).then(|| easiest.level())
