@@ -241,6 +241,13 @@ mod tests {
     }
 
     #[test]
+    fn where_the_codecs_time_is_not_known_a_generous_one_leaves_room_for_what_takes_many_times_nones() {
+        let mut schedule = Schedule::new(&[5.0], 1.0);
+        let (places, _) = run(&mut schedule, &[0.02, 2.0]);
+        assert!(schedule.has_enough(1), "{places:?}");
+    }
+
+    #[test]
     fn a_cheap_one_that_takes_twice_as_long_as_predicted_keeps_its_turns_and_the_dearest_gives_way() {
         let mut schedule = Schedule::new(&[1.0, 20.0], 30.0);
         let (places, elapsed_s) = run(&mut schedule, &[2.0, 6.0, 22.0]);
