@@ -34,8 +34,8 @@ pub(crate) fn all(config: &ListenerConfig) -> Vec<Setting> {
         ("tcp_user_timeout", seconds(config.tcp_user_timeout), false),
         ("tls", Some(config.tls.as_ref().map_or("off", |tls| tls.mode.name()).to_owned()), false),
         ("zlib_compression_level", Some(config.zlib_level.to_string()), true),
-        ("zstd_compression_level", Some(config.zstd_level.to_string()), true),
-        ("zstd_compression_level_max", Some(config.zstd_level_max.to_string()), true),
+        ("zstd_compression_level", Some(config.zstd_level().to_string()), true),
+        ("zstd_compression_level_max", Some(config.zstd_level_max().to_string()), true),
     ]
 }
 

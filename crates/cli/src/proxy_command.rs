@@ -237,10 +237,10 @@ fn describe_listener(listener: &ListenerConfig) {
          TLS {}",
         listener.listen,
         listener.permitted,
-        listener.zstd_level_max,
+        listener.zstd_level_max(),
         listed(&listener.servers),
         wishes.join(","),
-        listener.zstd_level,
+        listener.zstd_level(),
         listener.server_tls.mode().name(),
     );
     tracing::info!(

@@ -14,6 +14,9 @@ pub struct ZstdLevel(u8);
 impl ZstdLevel {
     /// MySQL's default of `--zstd-compression-level`.
     pub const DEFAULT: Self = Self(3);
+    /// The highest level that is mostly worth its time where a link is slow: 1.1 times fewer bytes of text than 3
+    /// (`examples/speeds.rs`).
+    pub const SLOW_LINK: Self = Self(7);
     /// The lowest level of the protocol.
     pub const MIN: Self = Self(1);
     /// The highest level of the protocol.

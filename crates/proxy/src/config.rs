@@ -153,14 +153,14 @@ pub struct ListenerConfig {
     pub send_proxy: Option<SendProxy>,
     /// `--protocol-compression-algorithms`: what clients may use.
     pub permitted: AlgorithmSet,
-    /// `--zstd-compression-level-max`: a client's higher level is accepted and capped.
-    pub zstd_level_max: ZstdLevel,
+    /// `--zstd-compression-level-max`; see [`ListenerConfig::zstd_level_max`].
+    pub zstd_level_max: Option<ZstdLevel>,
     /// `--compression-algorithms`: what the server leg asks for, in order of wish.
     pub server_algorithms: Vec<Algorithm>,
     /// `--compression-algorithms auto`: with [`Policy::Latency`] the link has a say in it, from the second session on.
     pub server_algorithms_are_free: bool,
-    /// `--zstd-compression-level`: asked of the server, and what the proxy packs with towards it.
-    pub zstd_level: ZstdLevel,
+    /// `--zstd-compression-level`; see [`ListenerConfig::zstd_level`].
+    pub zstd_level: Option<ZstdLevel>,
     /// `--zlib-compression-level`: what the proxy packs with, on both legs.
     pub zlib_level: ZlibLevel,
     /// Which frames are packed.
@@ -201,10 +201,10 @@ impl ListenerConfig {
             proxy_protocol_from: Vec::new(),
             send_proxy: None,
             permitted: AlgorithmSet::ALL,
-            zstd_level_max: ZstdLevel::DEFAULT,
+            zstd_level_max: None,
             server_algorithms: Algorithm::ALL.to_vec(),
             server_algorithms_are_free: true,
-            zstd_level: ZstdLevel::DEFAULT,
+            zstd_level: None,
             zlib_level: ZlibLevel::DEFAULT,
             policy: Policy::default(),
             cost_p99_percent: COST_P99_PERCENT,
@@ -216,6 +216,33 @@ impl ListenerConfig {
             idle_timeout: None,
             tcp_user_timeout: Duration::from_secs(900),
         }
+    }
+}
+
+impl ListenerConfig {
+    /// Asked of the server, and what the proxy packs with towards it.
+    #[must_use]
+    pub fn zstd_level(&self) -> ZstdLevel {
+        self.zstd_level.unwrap_or(ZstdLevel::DEFAULT)
+    }
+
+    /// A client's higher level is accepted and capped.
+    #[must_use]
+    pub fn zstd_level_max(&self) -> ZstdLevel {
+        self.zstd_level_max.unwrap_or(ZstdLevel::DEFAULT)
+    }
+
+    /// The highest level of frames where the policy chooses it.
+    pub(crate) fn paced_zstd_level_max(&self) -> ZstdLevel {
+        match self.policy {
+            Policy::Latency => self.zstd_level_max.unwrap_or(ZstdLevel::SLOW_LINK),
+            Policy::Cost | Policy::Fixed => self.zstd_level_max(),
+        }
+    }
+
+    /// The highest level that the server may be asked for where its link has a say in it.
+    pub(crate) fn server_zstd_level_max(&self) -> ZstdLevel {
+        self.zstd_level.unwrap_or(ZstdLevel::SLOW_LINK)
     }
 }
 

@@ -201,8 +201,8 @@ impl Change {
     const fn apply(self, config: &mut ListenerConfig) {
         match self {
             Self::Permitted(permitted) => config.permitted = permitted,
-            Self::ZstdLevel(level) => config.zstd_level = level,
-            Self::ZstdLevelMax(level) => config.zstd_level_max = level,
+            Self::ZstdLevel(level) => config.zstd_level = Some(level),
+            Self::ZstdLevelMax(level) => config.zstd_level_max = Some(level),
             Self::ZlibLevel(level) => config.zlib_level = level,
             Self::InterceptSessionStatus(on) => config.intercept_session_status = on,
             Self::Policy(policy) => config.policy = policy,

@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
@@ -14,6 +15,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 /// Progress over a known number of steps.
 pub(crate) struct Progress {
     bar: ProgressBar,
+    pace: Arc<Mutex<Pace>>,
     command: &'static str,
     is_terminal: bool,
     last_line: Option<Instant>,
@@ -25,16 +27,25 @@ impl Progress {
         let is_terminal = io::stderr().is_terminal();
         let bar = if is_terminal { ProgressBar::new(steps) } else { ProgressBar::hidden() };
         bar.set_length(steps);
+        let pace = Arc::new(Mutex::new(Pace { since: Instant::now(), skipped: 0 }));
         if let Ok(style) =
             ProgressStyle::with_template("{elapsed:>4} [{bar:30}] {pos:>2}/{len} {time:>4} left  {msg}")
         {
-            bar.set_style(style.with_key("time", write_time_left).progress_chars("=> "));
+            let seen = Arc::clone(&pace);
+            let time_left = move |state: &ProgressState, out: &mut dyn fmt::Write| {
+                match left(&seen, state.pos(), state.len().unwrap_or_default()) {
+                    Some(left) => write!(out, "{:#}", HumanDuration(left)),
+                    None => out.write_char('?'),
+                }
+                .ok();
+            };
+            bar.set_style(style.with_key("time", time_left).progress_chars("=> "));
         }
         if is_terminal {
             // A wake-up costs microseconds: not seen beside what is measured.
             bar.enable_steady_tick(Duration::from_millis(250));
         }
-        Self { bar, command, is_terminal, last_line: None }
+        Self { bar, pace, command, is_terminal, last_line: None }
     }
 
     /// A new part begins: worth a line also where there is no terminal.
@@ -70,7 +81,8 @@ impl Progress {
     /// So many steps were done before: they say nothing about the time left.
     pub(crate) fn skip(&self, steps: u64) {
         self.bar.inc(steps);
-        self.bar.reset_eta();
+        *self.pace.lock().unwrap_or_else(PoisonError::into_inner) =
+            Pace { since: Instant::now(), skipped: self.bar.position() };
     }
 
     /// So many steps are done, and this is what is being done.
@@ -98,8 +110,8 @@ impl Progress {
     }
 
     fn left(&self) -> String {
-        let left = self.bar.eta();
-        if left.is_zero() { String::new() } else { format!(", about {} s left", left.as_secs()) }
+        let left = left(&self.pace, self.bar.position(), self.bar.length().unwrap_or_default());
+        left.map_or_else(String::new, |left| format!(", about {} s left", left.as_secs()))
     }
 }
 
@@ -111,10 +123,19 @@ pub fn print(text: &str) -> io::Result<()> {
     print_to(&mut io::stdout().lock(), text)
 }
 
-/// Before the first step is done nobody knows.
-fn write_time_left(state: &ProgressState, out: &mut dyn fmt::Write) {
-    let left = HumanDuration(state.eta());
-    if state.pos() == 0 { out.write_char('?') } else { write!(out, "{left:#}") }.ok();
+/// When steps began to count, behind so many that were done before.
+struct Pace {
+    since: Instant,
+    skipped: u64,
+}
+
+/// The time left, if the rest is like all steps so far: they differ by a hundred times, and their order is shuffled, so the last few
+/// say little. Before the first is done nobody knows.
+fn left(pace: &Mutex<Pace>, done: u64, all: u64) -> Option<Duration> {
+    let pace = pace.lock().unwrap_or_else(PoisonError::into_inner);
+    let counted = done.saturating_sub(pace.skipped);
+    let rest = all.saturating_sub(done) as f64;
+    (counted > 0).then(|| pace.since.elapsed().mul_f64(rest / counted as f64))
 }
 
 /// Writes lines for a reader, who may have gone.
@@ -140,6 +161,15 @@ const LINE_EVERY: Duration = Duration::from_secs(20);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_left_is_that_of_the_mean_of_all_steps_that_were_done_now() {
+        let pace = |skipped| Mutex::new(Pace { since: Instant::now() - Duration::from_secs(100), skipped });
+        let s = |left: Option<Duration>| left.map(|left| left.as_secs_f64().round());
+        assert_eq!(s(left(&pace(0), 10, 40)), Some(300.0));
+        assert_eq!(s(left(&pace(10), 10, 40)), None);
+        assert_eq!(s(left(&pace(10), 15, 40)), Some(500.0));
+    }
 
     #[test]
     fn a_reader_that_has_gone_is_no_error_and_a_full_disk_is_one() {

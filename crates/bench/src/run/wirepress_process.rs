@@ -101,7 +101,6 @@ impl ProxyProcess {
             .args(words)
             .args(["proxy", listen, &SocketAddr::new(options.listen, 0).to_string(), "--server"])
             .arg(format!("{scheme}{}", options.server))
-            .args(["--zstd-compression-level-max", &level_max.to_string()])
             .args(["--policy", options.policy.word()])
             .args(["--login-timeout", &(LOGIN_MAX.as_secs() - 10).to_string()])
             .args(options.arguments)
@@ -109,6 +108,10 @@ impl ProxyProcess {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
+        if options.policy == Policy::Fixed {
+            // What the policy chooses it chooses without being told anything.
+            command.args(["--zstd-compression-level-max", &level_max.to_string()]);
+        }
         let child =
             command.spawn().with_context(|| format!("cannot start {} proxy", options.program.display()))?;
         let mut proxy = Self { child, address: SocketAddr::new(options.listen, 0) };

@@ -87,11 +87,13 @@ pub(crate) struct ListenerSettings {
     #[arg(long, value_name = "LIST")]
     #[serde(deserialize_with = "parsed")]
     pub(crate) compression_algorithms: Option<Wishes>,
-    /// zstd level towards the server, 1-22: asked of it, and used by the proxy itself [default: 3].
+    /// zstd level towards the server, 1-22: asked of it, and used by the proxy itself [default: 3; up to 7 where --policy
+    /// latency finds the link slow enough].
     #[arg(long, value_name = "N")]
     #[serde(deserialize_with = "number")]
     pub(crate) zstd_compression_level: Option<ZstdLevel>,
-    /// Highest zstd level that a client may cost, 1-22; a higher wish is accepted and capped [default: 3].
+    /// Highest zstd level that a client may cost, 1-22; a higher wish is accepted and capped [default: 3; up to 7 where
+    /// --policy latency finds the link slow enough].
     #[arg(long, value_name = "N")]
     #[serde(deserialize_with = "number")]
     pub(crate) zstd_compression_level_max: Option<ZstdLevel>,
@@ -215,8 +217,8 @@ impl ListenerSettings {
             pair = self.pair_key.map(|key| PairConfig { key: Some(key), ..PairConfig::default() });
             proxy_protocol_from = self.proxy_protocol_from;
             permitted = self.protocol_compression_algorithms.map(|list| AlgorithmSet::of(&list));
-            zstd_level = self.zstd_compression_level;
-            zstd_level_max = self.zstd_compression_level_max;
+            zstd_level = self.zstd_compression_level.map(Some);
+            zstd_level_max = self.zstd_compression_level_max.map(Some);
             zlib_level = self.zlib_compression_level;
             policy = Some(self.policy.map_or(Policy::OF_THE_PROGRAM, Policy::from));
             cost_p99_percent = self.cost_p99_percent.map(|percent| percent.0);

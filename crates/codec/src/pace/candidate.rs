@@ -120,6 +120,11 @@ impl Candidate {
         self.rest > 0
     }
 
+    /// It was no use for so long that hardly anything of the kind will shrink.
+    pub(super) const fn rests_long(&self) -> bool {
+        self.rest > 0 && self.rest_len >= REST_LONG
+    }
+
     /// Whether to try it now, if it may be: when it isn't known, or not any more. It rests after each trial that was no
     /// use.
     pub(super) fn takes_turn(&mut self, len: f64, may: bool) -> bool {
@@ -199,5 +204,6 @@ const RATIO_MIN: f64 = 1.04;
 /// Frames that are not tried after one that didn't shrink. At 1,024 a trial costs a thousandth of its time.
 const REST_MIN: u32 = 8;
 const REST_MAX: u32 = 1024;
+const REST_LONG: u32 = 64;
 /// What was seen so many frames ago may not be true of today's rows.
 const UNUSED_MAX: u32 = 512;

@@ -98,6 +98,8 @@ pub struct Pace {
     in_pieces: bool,
     /// What long frames wait for a helper thread, seconds.
     helper_s: f64,
+    /// How fast bytes get into the socket and out of the receiver's, whatever the link.
+    plain_bytes_per_s: f64,
 }
 
 /// A frame that was packed.
@@ -157,6 +159,7 @@ impl Pace {
             was_large: false,
             in_pieces: false,
             helper_s: 0.0,
+            plain_bytes_per_s: COPIED_BYTES_PER_S,
         }
     }
 
@@ -165,6 +168,12 @@ impl Pace {
     pub fn with_history(algorithm: Algorithm, level_max: u8) -> Self {
         let (history, candidates) = HistoryLevel::new(algorithm, level_max);
         Self { candidates, history: Some(history), ..Self::new(algorithm, level_max) }
+    }
+
+    /// The same over TLS, where every byte is encrypted and decrypted besides.
+    #[must_use]
+    pub fn over_tls(self) -> Self {
+        Self { plain_bytes_per_s: ENCRYPTED_BYTES_PER_S, ..self }
     }
 
     /// Another connection over the same link has seen this rate, bytes per second.
@@ -282,6 +291,9 @@ impl Pace {
         if len >= LARGE_LEN && self.drain.bytes_per_s().is_some() {
             return None;
         }
+        if let Some(level) = self.packs_as_it_copies(len) {
+            return Some(Choice { level: Some(level), reason: Reason::Faster });
+        }
         let level = match self.thriftiest(len) {
             Some(candidate) => Some(candidate.level()),
             None => self
@@ -315,12 +327,19 @@ impl Pace {
                 let frame_len = if is_little { usize::MAX } else { FIRST_FRAME_LEN };
                 Room { frame_len, unsent_len: UNSENT_LEN_MIN }
             }
-            None => Room { frame_len: usize::MAX, unsent_len: UNSENT_LEN_MAX },
-            Some(rate) => {
+            rate => {
+                // Nobody decides by the queue of what doesn't shrink, and a short one only wakes us more often.
+                let (time_s, len_max) = if self.shrinks_no_more() {
+                    (UNSENT_STORED_S, UNSENT_STORED_LEN_MAX)
+                } else {
+                    (UNSENT_S, UNSENT_LEN_MAX)
+                };
                 // In steps, so that it rarely changes.
-                let steps = [UNSENT_LEN_MIN, UNSENT_LEN_MIN * 2];
-                let enough = steps.into_iter().find(|len| rate * UNSENT_S <= *len as f64);
-                Room { frame_len: usize::MAX, unsent_len: enough.unwrap_or(UNSENT_LEN_MAX) }
+                let mut unsent_len = UNSENT_LEN_MIN;
+                while unsent_len < len_max && rate.is_none_or(|rate| rate * time_s > unsent_len as f64) {
+                    unsent_len *= 2;
+                }
+                Room { frame_len: usize::MAX, unsent_len }
             }
         }
     }
@@ -332,11 +351,17 @@ impl Pace {
         let age = now.saturating_sub(self.looked.now);
         let is_old = age >= LOOK_AFTER_MAX;
         let is_new = match self.drain.bytes_per_s() {
-            Some(rate) => is_old || age.as_secs_f64() * rate >= LOOK_AFTER_LEN,
+            _ if self.shrinks_no_more() => false,
+            Some(rate) => is_old || (age >= LOOK_AFTER_MIN && age.as_secs_f64() * rate >= LOOK_AFTER_LEN),
             // Packed frames over a link that nothing is known of go so whatever it does.
             None => is_old || !self.last.is_packed,
         };
         is_in_a_queue && is_new
+    }
+
+    /// What came lately goes stored, whatever the link does.
+    fn shrinks_no_more(&self) -> bool {
+        self.candidates.first().is_some_and(Candidate::rests_long)
     }
 
     /// A frame was packed, whether or not it became smaller.
@@ -405,11 +430,19 @@ const FIRST_FRAME_LEN: usize = 32 << 10;
 const UNSENT_S: f64 = 4e-3;
 const UNSENT_LEN_MIN: u64 = 64 << 10;
 const UNSENT_LEN_MAX: u64 = 256 << 10;
+/// The same of what doesn't shrink: what comes behind it and does is held up so long, once.
+const UNSENT_STORED_S: f64 = 60e-3;
+const UNSENT_STORED_LEN_MAX: u64 = 1 << 20;
 /// A look is two system calls, several times what packing a frame of equal rows takes. What has left since the last is reckoned
 /// until it is so many bytes, or so long ago.
 const LOOK_AFTER_LEN: f64 = 16.0 * 1024.0;
+const LOOK_AFTER_MIN: Duration = Duration::from_micros(50);
 const LOOK_AFTER_MAX: Duration = Duration::from_micros(200);
 /// Frames of this length leave a queue, if the link is slow.
 const LARGE_LEN: f64 = 64.0 * 1024.0;
+/// A byte costs at least so much on every link: it is copied into the socket, and out of another.
+const COPIED_BYTES_PER_S: f64 = 2e9;
+/// Both ends' AES-GCM, and the copies into and out of records (a pair without compression, and one that packs: 1.2 ns for a byte).
+const ENCRYPTED_BYTES_PER_S: f64 = 0.7e9;
 /// What is left of a wait that was seen, for each long frame since.
 const HELPER_MEMORY: f64 = 0.9;

@@ -133,6 +133,8 @@ pub enum LegReason {
     LooksAgain,
     /// The server can't keep up with the link at the level that it had.
     ServerIsSlow,
+    /// Packed replies wait for the link, and the server may keep up with it at a harder level, too.
+    LinkIsTheLimit,
     /// Requests were held back, and of replies nothing is known.
     RequestsAreSlow,
 }
@@ -153,6 +155,7 @@ impl LegReason {
             Self::LinkHasChanged => "the link has become faster than it was known to be",
             Self::LooksAgain => "to learn how fast uncompressed replies come now",
             Self::ServerIsSlow => "a level at which the server may keep up with the link",
+            Self::LinkIsTheLimit => "a harder level, at which the server may still keep up with the link",
             Self::RequestsAreSlow => "requests were held back by the link",
         }
     }
@@ -188,9 +191,7 @@ impl PackingServer {
         }
         self.trial = self.trial.filter(|open| now < open.until);
         let stored = self.of(STORED);
-        let packed = possible.iter().filter_map(|packing| self.of(*packing));
-        let packed = packed.max_by(|a, b| a.plain_per_s.total_cmp(&b.plain_per_s));
-        match (stored, packed) {
+        match (stored, self.fastest(possible)) {
             (None, None) => {
                 let is_held_back = self.requests.is_some_and(|(rate, at)| {
                     now.saturating_sub(at) < TRUE_FOR
@@ -213,11 +214,15 @@ impl PackingServer {
                     self.lose(now, stored);
                     return (STORED, LegReason::PackedWasSlower);
                 }
+                let fills_link = packed.wire_per_s >= stored.wire_per_s * SERVER_IS_LIMIT;
+                let is_full = packed.wire_per_s >= stored.wire_per_s * LINK_IS_FULL;
+                if let Some(harder) = self.harder(packed, possible).filter(|_| is_full) {
+                    return self.tries(now, harder, LegReason::LinkIsTheLimit, packed.packing);
+                }
                 if packed.plain_per_s < server_packs_per_s(packed.packing) * CLEARLY_SLOW {
                     // The server could pack many times as much: it waits for the link.
                     return (packed.packing, LegReason::PackedWasFaster);
                 }
-                let fills_link = packed.wire_per_s >= stored.wire_per_s * SERVER_IS_LIMIT;
                 let is_easier =
                     |packing: &Packing| packing.1 < packed.packing.1 && self.of(*packing).is_none();
                 let unseen = possible.iter().copied().find(is_easier);
@@ -234,6 +239,25 @@ impl PackingServer {
         }
     }
 
+    /// Of what was packed, what came fastest: a harder level clearly faster than an easier one.
+    fn fastest(&self, possible: &[Packing]) -> Option<Seen> {
+        let mut packed: Vec<Seen> = possible.iter().filter_map(|packing| self.of(*packing)).collect();
+        packed.sort_by_key(|seen| seen.packing.1);
+        packed.into_iter().reduce(|easier, harder| {
+            if harder.plain_per_s > easier.plain_per_s * GAIN_MIN { harder } else { easier }
+        })
+    }
+
+    /// A level above `packed`'s that was never seen, if the server may pack as fast at it as the link carries what `packed` leaves.
+    fn harder(&self, packed: Seen, possible: &[Packing]) -> Option<Packing> {
+        possible.iter().copied().find(|packing| {
+            let is_harder = packing.0 == packed.packing.0 && packing.1 > packed.packing.1;
+            is_harder
+                && self.of(*packing).is_none()
+                && packed.plain_per_s <= server_packs_per_s(*packing) * LEAST_IS_CAUTIOUS
+        })
+    }
+
     fn may_be_faster(&mut self, now: Duration, stored: Seen, possible: &[Packing]) -> (Packing, LegReason) {
         let ratio = self.sample.map_or(RATIO_HOPED, |(sample, _)| sample.ratio);
         let rate = stored.plain_per_s;
@@ -243,7 +267,7 @@ impl PackingServer {
             .copied()
             .filter(|wish| gains(predicted(server_packs_per_s(*wish), ratio, rate), TRIAL_GAIN_MIN));
         // At the rate at which it packed its sample, if it fills the link easily, and sends what is packed meanwhile.
-        let easiest = possible.last().copied().filter(|packing| *packing == EASIEST).zip(self.sample);
+        let easiest = possible.iter().copied().find(|packing| *packing == EASIEST).zip(self.sample);
         let hoped = easiest
             .filter(|(_, (sample, _))| gains(hoped(sample, rate), SAMPLE_GAIN_MIN))
             .map(|(packing, _)| packing);
@@ -432,7 +456,7 @@ fn predicted(packs_per_s: f64, ratio: f64, link_per_s: f64) -> f64 {
 
 /// The same, if the server sends what it has packed while it packs on, and is as fast as this host; replies come at `rate`.
 fn hoped(sample: &Sample, rate: f64) -> f64 {
-    let made = 1.0 / (1.0 / (rate * SERVER_IS_FASTER) + 1.0 / (sample.packs_per_s * SERVER_PACKS));
+    let made = 1.0 / (1.0 / (rate * SERVER_IS_FASTER) + 1.0 / sample.packs_per_s);
     made.min(sample.ratio * rate)
 }
 
@@ -449,8 +473,6 @@ fn server_packs_per_s((algorithm, level): Packing) -> f64 {
 const EASIEST: Packing = (Algorithm::Zstd, 1);
 /// How many times as fast it makes replies as a link carries them, where that is what they wait for.
 const SERVER_IS_FASTER: f64 = 4.0;
-/// In terms of how fast the sample was packed: replies come in many small writes.
-const SERVER_PACKS: f64 = 0.7;
 /// No frames.
 const STORED: Packing = (Algorithm::Uncompressed, 0);
 /// A session that fell silent meanwhile is not waited for.
@@ -467,8 +489,8 @@ const LOST_FOR: Duration = Duration::from_secs(60);
 const LOSS_MAX: f64 = 0.05;
 /// A guess has to promise so much.
 const TRIAL_GAIN_MIN: f64 = 1.25;
-/// What a sample promises, which is no guess any more.
-const SAMPLE_GAIN_MIN: f64 = 1.15;
+/// What a sample promises, which is no guess any more: one session tries it, and others follow what that has found.
+const SAMPLE_GAIN_MIN: f64 = 1.05;
 /// What was seen has to be so much faster: it takes the server's CPU.
 const GAIN_MIN: f64 = 1.05;
 /// Rates so far apart are of different links.
@@ -477,8 +499,12 @@ const CHANGED: f64 = 1.5;
 const DOUBTED_AFTER: Duration = Duration::from_secs(30);
 /// In terms of how fast a server packs.
 const CLEARLY_SLOW: f64 = 0.2;
+/// Servers pack most data at least so much faster than what they are taken to.
+const LEAST_IS_CAUTIOUS: f64 = 1.8;
 /// Packed bytes that fill less of the link than this wait for the server.
 const SERVER_IS_LIMIT: f64 = 0.7;
+/// Packed bytes that fill so much of it wait for the link, and fewer would be there sooner.
+const LINK_IS_FULL: f64 = 0.9;
 /// What is hoped of data that was never packed.
 const RATIO_HOPED: f64 = 1.5;
 /// Of our own packing, which is stopped where it doesn't gain.

@@ -84,7 +84,7 @@ impl Pace {
     pub(super) fn packs_as_it_copies(&self, len: f64) -> Option<u8> {
         let easiest = self.candidates.first()?;
         let saved_len = len * (1.0 - 1.0 / easiest.ratio(len)?);
-        (easiest.pack_s(len) < saved_len / PLAIN_BYTES_PER_S).then(|| easiest.level())
+        (easiest.pack_s(len) < saved_len / self.plain_bytes_per_s).then(|| easiest.level())
     }
 
     /// A level that is not known on such data, where trying it costs no time of the link's, or hardly any.
@@ -187,8 +187,6 @@ const TRIAL_S: f64 = 200e-6;
 const TRIAL_PART: f64 = 0.03;
 /// What packs so well mostly packs faster than it is copied, but for the first frames, which pay for memory.
 const RATIO_ANYWHERE: f64 = 16.0;
-/// A plain byte costs at least so much on every link: it is copied into the socket, and out of another.
-const PLAIN_BYTES_PER_S: f64 = 2e9;
 /// As long as a frame in so many goes stored for want of time, the time goes where it saves most.
 pub(super) const SHORT_OF_CPU: u32 = 128;
 /// Longer frames are large packets, which nothing else hides.
@@ -227,6 +225,45 @@ mod tests {
             pace(125e6).choose(16 * MIB, false, Duration::ZERO, &mut Replies::default()).level,
             Some(1)
         );
+    }
+
+    /// Packed four times.
+    fn seen(pace: Pace, len: usize, packed_len: usize, took: Duration) -> Pace {
+        let mut pace = pace;
+        for _ in 0..4 {
+            pace.packed(PackedFrame::alone(1, len, packed_len), took);
+        }
+        pace
+    }
+
+    #[test]
+    fn what_does_not_shrink_is_not_looked_at_and_queues_longer() {
+        let mut pace = Pace::new(Algorithm::Zstd, 1);
+        pace.assume_link(12.5e6);
+        let mut pace = seen(pace, MIB, MIB + 9, Duration::from_millis(1));
+        let at = Duration::from_secs(1);
+        assert_eq!(pace.choose(MIB, true, at, &mut Replies::default()).level, None);
+        assert_eq!((pace.wants_look(at), pace.room().unsent_len), (false, 1 << 20));
+        // It does again.
+        let pace = seen(pace, MIB, MIB / 2, Duration::from_millis(1));
+        assert_eq!((pace.wants_look(at), pace.room().unsent_len), (true, 64 << 10));
+    }
+
+    #[test]
+    fn over_tls_packing_may_take_as_long_as_encrypting_what_it_saves() {
+        let rows = |pace| {
+            let mut pace = seen(pace, 64 << 10, 3 << 10, Duration::from_micros(60));
+            pace.choose(64 << 10, true, Duration::from_secs(1), &mut Replies::default())
+        };
+        assert_eq!(rows(Pace::new(Algorithm::Zstd, 1)).level, None);
+        assert_eq!(rows(Pace::new(Algorithm::Zstd, 1).over_tls()).level, Some(1));
+    }
+
+    #[test]
+    fn a_single_reply_that_packs_as_it_copies_needs_no_trial() {
+        let mut pace = seen(Pace::new(Algorithm::Zstd, 1), 60_000, 200, Duration::from_micros(12));
+        let choice = pace.choose(60_000, false, Duration::from_secs(1), &mut Replies::default());
+        assert_eq!(choice, Choice { level: Some(1), reason: Reason::Faster });
     }
 
     #[test]

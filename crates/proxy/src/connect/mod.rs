@@ -390,7 +390,7 @@ impl Packets for Handshake {
 
 /// What the client leg is packed with.
 fn client_level(asked: Option<ZstdLevel>, config: &ListenerConfig) -> u8 {
-    asked.map_or_else(|| config.zlib_level.get(), |asked| asked.min(config.zstd_level_max).get())
+    asked.map_or_else(|| config.zlib_level.get(), |asked| asked.min(config.zstd_level_max()).get())
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -60,7 +60,7 @@ impl Handshake {
         })?;
         let is_auto = config.server_algorithms_are_free && config.server_algorithms == Algorithm::ALL;
         if !is_auto || config.policy != Policy::Latency {
-            return Ok(by_itself(packing(algorithm, config.zstd_level), LegReason::AsAsked));
+            return Ok(by_itself(packing(algorithm, config.zstd_level()), LegReason::AsAsked));
         }
         let Some(peer) = self.server.as_ref().and_then(|server| server.leg.peer_address()) else {
             return Ok(by_itself(STORED, LegReason::NoLink));
@@ -81,14 +81,16 @@ const fn by_itself(packing: Packing, reason: LegReason) -> ServerLegChoice {
     ServerLegChoice { chosen, follows_the_link: false, trial: None }
 }
 
-/// What the server can pack with, in order of wish: its best algorithm, at no level above the one that was asked for.
+/// What the server can pack with, in order of wish: its best algorithm, at no level above the one that was asked for, if one was.
 fn possible(offered: Capabilities, config: &ListenerConfig) -> Vec<Packing> {
     let framed = [Algorithm::Zstd, Algorithm::Zlib, Algorithm::Uncompressed];
     match negotiate::server_leg(offered, &framed) {
-        Some(Algorithm::Zstd) if config.zstd_level > ZstdLevel::MIN => {
-            vec![packing(Algorithm::Zstd, config.zstd_level), packing(Algorithm::Zstd, ZstdLevel::MIN)]
+        Some(Algorithm::Zstd) => {
+            let mut levels = vec![config.zstd_level(), ZstdLevel::MIN, config.server_zstd_level_max()];
+            levels.dedup();
+            levels.into_iter().map(|level| packing(Algorithm::Zstd, level)).collect()
         }
-        Some(algorithm) if algorithm.is_framed() => vec![packing(algorithm, config.zstd_level)],
+        Some(algorithm) if algorithm.is_framed() => vec![packing(algorithm, config.zstd_level())],
         _ => Vec::new(),
     }
 }

@@ -142,7 +142,7 @@ impl Pair {
             .into_iter()
             .filter(|algorithm| self.config.permitted.contains(*algorithm))
             .collect();
-        stream.agree(agreement, &wishes, self.config.zstd_level_max);
+        stream.agree(agreement, &wishes, self.config.zstd_level_max());
         Ok(stream)
     }
 

@@ -139,7 +139,7 @@ impl Pair {
                 return Err(Fault::PairKey("the other end's --pair-key is another one than ours").into());
             }
         }
-        stream.agree(agreement, &self.config.server_algorithms, self.config.zstd_level);
+        stream.agree(agreement, &self.config.server_algorithms, self.config.zstd_level());
         tracing::debug!(%peer, program = theirs.program, version = agreement.version, "a pair stream is ready");
         Ok(Leg::pair(stream))
     }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use codec::Algorithm;
 use codec::pace::{Choice, Limits, Pace, PackedFrame, Reason, Room, Thrift};
 use wire::Side;
+use wire::connect::auth::Security;
 
 use crate::budgets::Budgets;
 use crate::codec_time::Took;
@@ -87,6 +88,9 @@ impl Paced {
             Levels::UpTo(level_max) => Pace::new(algorithm, level_max),
             Levels::OfHistory { max, .. } => Pace::with_history(algorithm, max),
         };
+        if leg.security() == Security::Tls {
+            pace = pace.over_tls();
+        }
         if let Some(rate) = link.bytes_per_s() {
             pace.assume_link(rate);
         }

@@ -59,7 +59,7 @@ impl Pacing {
             p99_percent: config.cost_p99_percent,
             exchange: Rc::new(Exchange::default()),
         };
-        Self { policy, level_max: config.zstd_level_max.get(), links, budgets, receipt }
+        Self { policy, level_max: config.paced_zstd_level_max().get(), links, budgets, receipt }
     }
 
     /// The controller of frames to `side`, where they are not packed as they were asked for.

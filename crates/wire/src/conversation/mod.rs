@@ -15,6 +15,7 @@
 
 mod held_state;
 mod reply;
+mod rows;
 mod semi_sync;
 mod status;
 #[cfg(test)]
@@ -24,6 +25,7 @@ use std::collections::VecDeque;
 
 use held_state::{HeldState, statement_id};
 pub use reply::{Outcome, Reply};
+pub use rows::PassedRows;
 
 use crate::command::{COM_INIT_DB, COM_QUIT};
 use crate::limits::COMMANDS_IN_FLIGHT_MAX;

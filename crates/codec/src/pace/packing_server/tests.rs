@@ -48,9 +48,7 @@ impl World {
             }
             server.end(s(*now));
             if choice.packing == STORED && server.wants_sample(s(*now)) {
-                // Its own speed is what remains of the host's.
-                let packs_per_s = self.packs_per_s[1] / SERVER_PACKS;
-                server.sampled(s(*now), Sample { ratio: self.ratio, packs_per_s });
+                server.sampled(s(*now), Sample { ratio: self.ratio, packs_per_s: self.packs_per_s[1] });
             }
             *now += 0.1;
             choices.push(choice);
@@ -126,6 +124,33 @@ fn a_server_that_cannot_keep_up_is_asked_for_an_easier_level() {
     let world = World { link_per_s: 20e6, ratio: 10.0, packs_per_s: [50e6, 180e6], ..WORLD };
     let choices = world.run(&mut PackingServer::default(), &mut 0.0, 5);
     assert_eq!(packings(&choices)[1..], [ZSTD, EASY, EASY, EASY]);
+}
+
+#[test]
+fn where_packed_replies_wait_for_the_link_a_harder_level_is_tried_once() {
+    const HARD: Packing = (Algorithm::Zstd, 7);
+    let packings = |hard_per_s: f64| -> Vec<Packing> {
+        let (mut server, mut now) = (PackingServer::default(), 0.0);
+        let session = |_| {
+            let packing = server.choose(s(now), &[ZSTD, EASY, HARD]).packing;
+            // 100 Mbit/s, text.
+            let (plain_per_s, ratio) = match packing {
+                STORED => (12.5e6, 1.0),
+                HARD => (hard_per_s, 3.6),
+                _ => (40e6, 3.2),
+            };
+            server.begin(s(now), packing);
+            for _ in 0..64 {
+                now += 65_536.0 / plain_per_s;
+                server.got(s(now), 65_536, (65_536.0 / ratio) as u64);
+            }
+            server.end(s(now));
+            packing
+        };
+        (0..6).map(session).collect()
+    };
+    assert_eq!(packings(45e6), [STORED, ZSTD, HARD, HARD, HARD, HARD]);
+    assert_eq!(packings(38e6), [STORED, ZSTD, HARD, ZSTD, ZSTD, ZSTD]);
 }
 
 #[test]

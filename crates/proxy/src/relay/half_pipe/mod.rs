@@ -19,7 +19,7 @@ mod source;
 use std::task::{Context, Poll, ready};
 
 use codec::Algorithm;
-use wire::conversation::Conversation;
+use wire::conversation::{Conversation, PassedRows};
 use wire::scanner::{Scanner, Step};
 use wire::{Direction, Side, command, packet};
 
@@ -291,6 +291,7 @@ impl HalfPipe {
             if conversation.may_read(self.direction) && !self.read_packet(conversation) {
                 return self.pass_whole_frame(conversation, worker);
             }
+            self.pass_rows(conversation);
             let scanned_len = self.scanned_len;
             let rest = self.inner.bytes.waiting_mut().get_mut(scanned_len..).unwrap_or_default();
             if self.direction == Direction::ToServer
@@ -315,6 +316,20 @@ impl HalfPipe {
                     return Ok(Scanned::Emitted);
                 }
             }
+        }
+    }
+
+    /// Walks over the rows that need no look, of a frame that has room for them.
+    fn pass_rows(&mut self, conversation: &mut Conversation) {
+        if self.direction == Direction::ToServer {
+            return;
+        }
+        let len_max = self.packer.as_ref().map_or(usize::MAX, Packer::room_len);
+        let rest = self.inner.bytes.waiting_mut().get_mut(self.scanned_len..).unwrap_or_default();
+        let PassedRows { len, renumbered } = conversation.pass_rows(rest, len_max);
+        self.scanned_len += len;
+        if let Some(packer) = self.packer.as_mut().filter(|_| len > 0) {
+            packer.passed(self.scanned_len, renumbered);
         }
     }
 

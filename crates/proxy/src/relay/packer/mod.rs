@@ -213,6 +213,17 @@ impl Packer {
         }
     }
 
+    /// Bytes of whole packets that the frame takes besides; none before its first packet has begun.
+    pub(super) fn room_len(&self) -> usize {
+        if self.complete_len == 0 { 0 } else { self.shared_len().saturating_sub(self.complete_len) }
+    }
+
+    /// Whole packets were added to it, up to `complete_len`.
+    pub(super) const fn passed(&mut self, complete_len: usize, renumbered: bool) {
+        self.complete_len = complete_len;
+        self.renumbered |= renumbered;
+    }
+
     /// Whether the peer's own frame can go out as it is: call it when the inner stream was scanned to its end.
     pub(super) fn holds_whole_body(&self, inner_len: usize) -> bool {
         self.body.is_some() && self.complete_len == inner_len && !self.renumbered

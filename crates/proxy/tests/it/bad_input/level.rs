@@ -11,7 +11,7 @@ use crate::scripted::{Session, Stage, Transport, login};
 /// Bytes of one packed answer, for a client that asks for `level` where at most `max` is permitted.
 fn packed_len(level: u8, max: ZstdLevel) -> usize {
     let stage = Stage::with(Transport::Tcp, |config| {
-        config.zstd_level_max = max;
+        config.zstd_level_max = Some(max);
         config.server_algorithms = vec![Algorithm::Uncompressed];
     });
     let asked = Login { zstd_level: Some(level), ..login(Algorithm::Zstd) };

@@ -6,6 +6,7 @@
 
 mod ids;
 mod replies;
+mod rows;
 mod status;
 mod turns;
 

@@ -36,7 +36,7 @@ fn levels_are_asked_of_mysql_as_the_operator_says() {
     let Some(server) = super::server(Kind::MySql) else { return };
     let legs = Legs::of(Zstd, Zstd);
     let route = Route::with(server, legs, TCP, |config| {
-        config.zstd_level = ZstdLevel::new(7).unwrap();
+        config.zstd_level = ZstdLevel::new(7);
         config.intercept_session_status = false;
     });
     let output = run(route.cli().arg("--zstd-compression-level=5"), "show status like 'compression_level'");
@@ -104,8 +104,7 @@ fn a_clients_level_is_capped() {
     let text = text_row(5, 5, 300_000).replace(['\'', '\\'], " ");
     let packed_len = |zstd_level, max| {
         let legs = Legs::of(Zstd, Uncompressed);
-        let route =
-            Route::with(server, legs, TCP, |config| config.zstd_level_max = ZstdLevel::new(max).unwrap());
+        let route = Route::with(server, legs, TCP, |config| config.zstd_level_max = ZstdLevel::new(max));
         let mut client = route.connect_on(Terms { zstd_level, ..Terms::default() });
         assert_eq!(client.value(&format!("select '{text}'")), text);
         client.received_len()
