@@ -228,8 +228,7 @@ mod tests {
     }
 
     /// Packed four times.
-    fn seen(pace: Pace, len: usize, packed_len: usize, took: Duration) -> Pace {
-        let mut pace = pace;
+    fn seen(mut pace: Pace, len: usize, packed_len: usize, took: Duration) -> Pace {
         for _ in 0..4 {
             pace.packed(PackedFrame::alone(1, len, packed_len), took);
         }

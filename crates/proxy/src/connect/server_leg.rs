@@ -87,6 +87,7 @@ fn possible(offered: Capabilities, config: &ListenerConfig) -> Vec<Packing> {
     match negotiate::server_leg(offered, &framed) {
         Some(Algorithm::Zstd) => {
             let mut levels = vec![config.zstd_level(), ZstdLevel::MIN, config.server_zstd_level_max()];
+            levels.sort_by_key(|level| (*level != config.zstd_level(), *level));
             levels.dedup();
             levels.into_iter().map(|level| packing(Algorithm::Zstd, level)).collect()
         }
