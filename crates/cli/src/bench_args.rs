@@ -202,6 +202,8 @@ pub(crate) enum Rows {
     Digits,
     /// Prose.
     Text,
+    /// 64 KB of the same few words.
+    Wide,
 }
 
 const ADVISOR_SCORE: &str = "advisor-score";

@@ -94,6 +94,7 @@ fn step_link(args: &LinkStepArgs) -> anyhow::Result<()> {
         table: match args.rows {
             Rows::Digits => Kind::Sysbench,
             Rows::Text => Kind::Text,
+            Rows::Wide => Kind::Wide,
         },
         rate_bytes_per_s: args.rate.rate_bytes_per_s.context("--rate unlimited: that is no step")?,
         phase: Duration::from_secs(args.phase),

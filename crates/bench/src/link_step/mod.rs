@@ -43,7 +43,7 @@ use crate::table::{Kind, Table};
 pub struct LinkStepOptions {
     /// A private real server.
     pub database: DatabaseWish,
-    /// What is scanned: digits or text.
+    /// What is scanned: digits, text or wide repetitive rows.
     pub table: Kind,
     /// Bytes per second in the middle.
     pub rate_bytes_per_s: u64,
@@ -81,7 +81,7 @@ pub fn run(options: &LinkStepOptions) -> anyhow::Result<()> {
         database.private().is_some(),
         "a link's rate is stepped before a private server only; use --with"
     );
-    let table = Table::generated(options.table, "stepped", ROWS, options.seed);
+    let table = Table::generated(options.table, "stepped", rows(options.table), options.seed);
     database.fill(std::slice::from_ref(&table), Existing::Replace, &stop, |_, percent| {
         progress.step(format!("filling the table {percent} %"));
     })?;
@@ -223,7 +223,11 @@ fn report(options: &LinkStepOptions, database: &str, traces: &[Trace]) -> String
     let rate = Link::new(Some(options.rate_bytes_per_s), Duration::ZERO);
     let mut text = format!(
         "A scan of {} from {database}, while the link steps: unlimited, {rate} after {:?}, unlimited after {:?}\n\n",
-        if options.table == Kind::Text { "text" } else { "digits" },
+        match options.table {
+            Kind::Text => "text",
+            Kind::Wide => "wide repetitive rows",
+            _ => "digits",
+        },
         options.phase,
         2 * options.phase
     );
@@ -256,8 +260,14 @@ const DECISIONS: &str = "select client_to_client_frames_packed, client_to_client
 /// A look costs the proxy about a millisecond of the admin port's thread.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 const START_MAX: Duration = Duration::from_secs(20);
-/// 20 MB of digits, 40 MB of text; read so often that no machine comes to the end.
-const ROWS: u32 = 100_000;
+/// 20 MB of digits, 40 MB of text or of wide rows; read so often that no machine comes to the end.
+const fn rows(kind: Kind) -> u32 {
+    match kind {
+        Kind::Wide => 600,
+        _ => 100_000,
+    }
+}
+
 const COPIES: usize = 1_000;
 const HEADER_LEN: u64 = 4;
 const TRACE: &str = "link-step.csv";

@@ -3,9 +3,12 @@
 //! ```text
 //!  sent ──▶ │ unsent │ on its way │ ──▶ acknowledged
 //!           └──── queued_len ─────┘
-//!  two looks, never empty in between:  rate = acknowledged in between / time
-//!  empty at both:                      rate ≥ that, over a while
+//!  two looks, a queue at both:  rate = acknowledged in between / time
+//!  none at either:              rate ≥ that, over a while
 //! ```
+//! What is on its way within a round trip is no queue: of few bytes now and then some are always on their way. And of a queue
+//! nothing is acknowledged for a round trip after it began.
+//!
 //! Invariants: no rate from a time in which the destination had nothing to take, or may have had nothing.
 //!
 //! Not here: what follows from it (`super`), whether it is link or reader (`reader`).
@@ -22,6 +25,8 @@ pub(super) struct Drain {
     looked: Option<Duration>,
     /// What is being measured: bytes, seconds.
     window: (f64, f64),
+    /// Bytes wait since then.
+    queue_since: Option<Duration>,
     /// The same of looks that found it empty.
     empty: (f64, f64),
     bytes_per_s: Option<f64>,
@@ -59,7 +64,7 @@ impl Drain {
         let Some(looked) = self.looked else {
             self.looked = Some(look.now);
             self.acknowledged_len = acknowledged_len;
-            (self.window, self.empty) = ((0.0, 0.0), (0.0, 0.0));
+            (self.window, self.empty, self.queue_since) = ((0.0, 0.0), (0.0, 0.0), None);
             return;
         };
         let time_s = look.now.saturating_sub(looked).as_secs_f64();
@@ -69,9 +74,8 @@ impl Drain {
         self.looked = Some(look.now);
         self.acknowledged_len = acknowledged_len;
         let len = (acknowledged_len - before) as f64;
-        // What has not come into the socket keeps nobody busy.
-        if look.queued_len == 0 {
-            self.window = (0.0, 0.0);
+        if !has_queue(look, len / time_s) {
+            (self.window, self.queue_since) = ((0.0, 0.0), None);
             self.empty = (self.empty.0 + len, self.empty.1 + time_s);
             let (len, time_s) = self.empty;
             // Some of it was on its way before; in more time that hardly counts.
@@ -88,6 +92,10 @@ impl Drain {
             return;
         }
         self.empty = (0.0, 0.0);
+        let queue_since = *self.queue_since.get_or_insert(looked);
+        if looked.saturating_sub(queue_since) < look.round_trip {
+            return;
+        }
         self.window.0 += len;
         self.window.1 += time_s;
         let (len, time_s) = self.window;
@@ -123,6 +131,14 @@ impl Drain {
     }
 }
 
+/// Whether bytes wait, at this rate. What has not come into the socket keeps nobody busy.
+fn has_queue(look: &Look, bytes_per_s: f64) -> bool {
+    let on_its_way_len = bytes_per_s * look.round_trip.as_secs_f64() + ACKNOWLEDGED_LATE_LEN;
+    look.queued_len > 0 && (look.waiting_len() > 0 || look.queued_len as f64 > on_its_way_len)
+}
+
+/// Receivers acknowledge every other segment at once, and fewer bytes late.
+const ACKNOWLEDGED_LATE_LEN: f64 = 4096.0;
 /// What a rate is taken over: long against a look's own time and the kernel's pieces of 64 KiB, short against what a user
 /// notices.
 const WINDOW_LEN: f64 = 256.0 * 1024.0;
@@ -176,6 +192,25 @@ mod tests {
             drain.look(&look(ms * MS, 0).behind(1_000_000 - u64::from(ms - 1) * 100_000));
         }
         assert_eq!(drain.bytes_per_s(), None);
+    }
+
+    #[test]
+    fn little_that_is_always_on_its_way_tells_no_rate() {
+        let mut drain = Drain::default();
+        let round_trip = 10 * MS;
+        for ms in 1..1000 {
+            // 4 MB/s over a link that carries more: what was sent in the last round trip is not acknowledged.
+            let queued_len = u64::from(ms.min(10)) * 4000;
+            drain.look(&Look { round_trip, ..look(ms * MS, queued_len) });
+            drain.sent(4000, ms * MS);
+        }
+        assert_eq!(drain.bytes_per_s(), None);
+        // More is sent than it carries.
+        for ms in 1000..1100 {
+            drain.look(&Look { round_trip, ..look(ms * MS, 44_000 + u64::from(ms - 1000) * 4000) });
+            drain.sent(8000, ms * MS);
+        }
+        assert!((drain.bytes_per_s().unwrap() / 4e6 - 1.0).abs() < 0.05, "{drain:?}");
     }
 
     #[test]

@@ -49,6 +49,8 @@ struct Seen {
     packing: Packing,
     plain_per_s: f64,
     wire_per_s: f64,
+    /// The first time, and the last.
+    since: Duration,
     at: Duration,
 }
 
@@ -229,9 +231,10 @@ impl PackingServer {
                 if let Some(easier) = unseen.filter(|_| !fills_link) {
                     return self.tries(now, easier, LegReason::ServerIsSlow, packed.packing);
                 }
-                // The link may not have been what uncompressed replies waited for then.
+                // The link may not have been what uncompressed replies waited for then: they came first, to cold caches.
                 let doubted_after = if fills_link { DOUBTED_AFTER * 10 } else { DOUBTED_AFTER };
-                if now.saturating_sub(stored.at) >= doubted_after {
+                let is_close = !fills_link && packed.plain_per_s < stored.plain_per_s * CHANGED;
+                if now.saturating_sub(stored.at) >= doubted_after || (is_close && stored.at < packed.since) {
                     return self.tries(now, STORED, LegReason::LooksAgain, packed.packing);
                 }
                 (packed.packing, LegReason::PackedWasFaster)
@@ -363,7 +366,7 @@ impl PackingServer {
             && time_s > 0.0
         {
             let (plain_per_s, wire_per_s) = (plain_len / time_s, wire_len / time_s);
-            self.saw(Seen { packing, plain_per_s, wire_per_s, at: now });
+            self.saw(Seen { packing, plain_per_s, wire_per_s, since: now, at: now });
         }
     }
 

@@ -106,13 +106,15 @@ impl Pace {
         })
     }
 
-    /// The level that takes most bytes off the link in its time.
+    /// The level that takes most bytes off the link in its time, a harder one clearly more than an easier.
     pub(super) fn thriftiest(&self, len: f64) -> Option<&Candidate> {
         let known = self.candidates.iter().filter_map(|candidate| {
             let ratio = candidate.ratio(len)?;
             Some((candidate, (1.0 - 1.0 / ratio) / candidate.pack_s(len)))
         });
-        known.max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(candidate, _)| candidate)
+        let best =
+            known.reduce(|easier, harder| if easier.1 < harder.1 * GAIN_OF_LEVEL { harder } else { easier });
+        best.map(|(candidate, _)| candidate)
     }
 
     /// Lately a frame went stored because the link had nothing to do.

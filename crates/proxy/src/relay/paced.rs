@@ -198,6 +198,11 @@ impl Paced {
         }
     }
 
+    /// What came lately goes stored, whatever the link does.
+    pub(super) fn shrinks_no_more(&self) -> bool {
+        matches!(&self.chooser, Chooser::Latency(pace) if pace.shrinks_no_more())
+    }
+
     /// Longest frame of several packets.
     pub(crate) fn frame_len(&self) -> usize {
         self.chooser.room().frame_len

@@ -179,6 +179,18 @@ fn a_moment_at_which_the_server_was_slow_does_not_decide_for_ever() {
 }
 
 #[test]
+fn uncompressed_replies_that_came_first_to_cold_caches_are_looked_at_again() {
+    let (mut server, mut now) = (PackingServer::default(), 0.0);
+    let warm = World { server_per_s: 2e9, ratio: 700.0, packs_per_s: [3e9, 3e9], ..WORLD };
+    World { server_per_s: 1e9, ..warm }.run(&mut server, &mut now, 1);
+    let choices = warm.run(&mut server, &mut now, 6);
+    assert_eq!(packings(&choices[..2]), [EASY, STORED], "{choices:?}");
+    assert_eq!(choices[1].reason, LegReason::LooksAgain);
+    // Packed is 1.2e9 of these.
+    assert_eq!(packings(&choices[2..]), [STORED; 4], "{choices:?}");
+}
+
+#[test]
 fn one_session_tries_and_the_others_wait_for_what_it_finds() {
     let (mut server, mut now) = (PackingServer::default(), 0.0);
     World { link_per_s: 12.5e6, ..WORLD }.run(&mut server, &mut now, 1);

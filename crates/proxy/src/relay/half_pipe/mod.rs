@@ -27,6 +27,7 @@ use super::packer::{Inner, Packer, Pass};
 use super::query_text::QueryText;
 use super::unpacker::Unpacker;
 use super::watch::Sampler;
+use crate::buffer::MOVED_LEN_MAX;
 use crate::leg::Leg;
 use crate::meter::Decision;
 use crate::worker::{Worker, step_aside};
@@ -108,7 +109,7 @@ impl HalfPipe {
     /// Whether the destination takes no more for now.
     pub(super) fn is_held_back(&self) -> bool {
         match &self.packer {
-            Some(packer) => !packer.output.is_empty(),
+            Some(packer) => packer.unwritten_len(&self.inner) > 0,
             None => self.scanned_len > 0,
         }
     }
@@ -168,8 +169,13 @@ impl HalfPipe {
                 return Poll::Pending;
             }
             self.goes_on = false;
-            match self.scan(conversation, worker).map_err(|cause| self.failed(cause))? {
+            let scanned = self.scan(conversation, worker).map_err(|cause| self.failed(cause))?;
+            match scanned {
                 Scanned::Emitted => continue,
+                // Of a packet that passes as it comes.
+                _ if self.packer.as_ref().is_some_and(|packer| packer.unwritten_len(&self.inner) > 0) => {
+                    continue;
+                }
                 Scanned::ChangeUser if self.flush(conversation, worker)? || self.scanned_len > 0 => continue,
                 Scanned::ChangeUser => return Poll::Ready(Ok(Rest::ChangeUser)),
                 Scanned::NeedMore if self.packer.is_none() && self.scanned_len > 0 => continue,
@@ -228,13 +234,18 @@ impl HalfPipe {
     ) -> Poll<Result<(), SessionError>> {
         let lost = self.lost();
         if let Some(packer) = &mut self.packer {
+            let unwritten_len = packer.unwritten_len(&self.inner);
             if let Some(paced) = &mut packer.paced {
                 if packer.is_cut {
-                    paced.look_anyway(destination, packer.output.len());
+                    paced.look_anyway(destination, unwritten_len);
                 }
                 paced.hand_over(destination, 0);
             }
             packer.is_cut = true;
+            while !self.inner.bytes.framed().is_empty() {
+                let len = ready!(destination.poll_write(cx, self.inner.bytes.framed())).map_err(lost)?;
+                self.inner.bytes.written(len);
+            }
             while !packer.output.is_empty() {
                 let len = ready!(destination.poll_write(cx, packer.output.waiting())).map_err(lost)?;
                 packer.output.consume(len);
@@ -283,7 +294,10 @@ impl HalfPipe {
                 if !self.skip(conversation, worker)? {
                     return Ok(Scanned::NeedMore);
                 }
-                if self.packer.as_ref().is_some_and(|packer| !packer.output.is_empty() || packer.has_job()) {
+                // Little goes together with what comes behind it.
+                let has_made =
+                    |packer: &Packer| packer.unwritten_len(&self.inner) > MOVED_LEN_MAX || packer.has_job();
+                if self.packer.as_ref().is_some_and(has_made) {
                     return Ok(Scanned::Emitted);
                 }
                 continue;

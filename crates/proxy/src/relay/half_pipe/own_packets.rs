@@ -32,13 +32,13 @@ impl HalfPipe {
             let appended = packer.append_own((packet_id, frame_id), payload, worker);
             return appended.map_err(|cause| SessionError { side, phase: Phase::Command, cause });
         }
-        let mut bytes = self.inner.bytes.take();
-        let rest = bytes.split_off(self.scanned_len);
-        packet::split(payload, packet_id, &mut bytes);
-        self.scanned_len = bytes.len();
-        let inner = self.inner.bytes.appending(bytes.len() + rest.len(), &worker.spare);
-        inner.extend_from_slice(&bytes);
-        inner.extend_from_slice(&rest);
+        let (len, scanned_len) = (self.inner.bytes.len(), self.scanned_len);
+        let room_len = packet::HEADER_LEN + payload.len();
+        packet::split(payload, packet_id, self.inner.bytes.appending(room_len, &worker.spare));
+        self.scanned_len += self.inner.bytes.len() - len;
+        // Before what waits behind the packets that go.
+        let waiting = self.inner.bytes.waiting_mut().get_mut(scanned_len..).unwrap_or_default();
+        waiting.rotate_left(len - scanned_len);
         Ok(())
     }
 

@@ -41,6 +41,7 @@ pub(super) struct Packer {
     pub(super) is_cut: bool,
     /// Longest frame of several packets, bytes.
     shared_len_max: usize,
+    /// Frames that go behind the one that lies in the inner stream's buffer, if any does.
     pub(super) output: Buffer,
     /// Ids of the frame that is being filled; the second is of a packet that needs two.
     frame_ids: [u8; 2],
@@ -92,6 +93,11 @@ impl Packer {
         }
     }
 
+    /// Bytes of frames that were made and not written yet.
+    pub(super) fn unwritten_len(&self, inner: &Inner) -> usize {
+        inner.bytes.framed().len() + self.output.len()
+    }
+
     /// Whether complete packets wait for their frame.
     pub(super) const fn has_complete_packets(&self) -> bool {
         self.complete_len > 0
@@ -116,7 +122,8 @@ impl Packer {
         renumbered: bool,
         pass: &mut Pass<'_>,
     ) -> Result<usize, Cause> {
-        let is_large = len > self.shared_len_max;
+        let is_large = len > self.shared_len_max
+            || (len >= PASSED_LEN_MIN && self.paced.as_ref().is_some_and(|paced| paced.shrinks_no_more()));
         let mut emitted_len = 0;
         if self.complete_len > 0
             && (plan.starts_frame || is_large || self.complete_len + len > self.shared_len())
@@ -166,9 +173,10 @@ impl Packer {
 
     /// Moves on what `inner` holds of a packet that passes stored. Returns how many bytes that was.
     pub(super) fn pass_stored(&mut self, pass: &mut Pass<'_>) -> usize {
-        let Some(Large::Stored(stored)) = &mut self.large else { return 0 };
         let mut passed_len = 0;
         loop {
+            let Some(Large::Stored(stored)) = &mut self.large else { return passed_len };
+            let mut header = None;
             if stored.left == 0 {
                 let [next_len, after_len] = stored.due;
                 if next_len == 0 {
@@ -178,27 +186,17 @@ impl Packer {
                 *stored = Stored { due: [after_len, 0], left: next_len };
                 let sequence_id = self.frame_ids[0];
                 self.frame_ids[0] = self.frame_ids[1];
-                let header = frame::Header { packed_len: next_len, sequence_id, plain_len: 0 };
-                self.output
-                    .appending(frame::HEADER_LEN, &pass.worker.spare)
-                    .extend_from_slice(&header.build());
+                header = Some(frame::Header { packed_len: next_len, sequence_id, plain_len: 0 }.build());
                 pass.inner.traffic.frames_stored += 1;
-                if let Some(paced) = &mut self.paced {
-                    paced.made(0, frame::HEADER_LEN);
-                }
             }
+            let header = header.as_ref().map_or(&[][..], |header| header);
             let len = pass.inner.bytes.len().min(stored.left);
-            if len == 0 {
+            if header.len() + len == 0 {
                 return passed_len;
-            }
-            let bytes = pass.inner.bytes.waiting().get(..len).unwrap_or_default();
-            self.output.appending(len, &pass.worker.spare).extend_from_slice(bytes);
-            pass.inner.bytes.consume(len);
-            if let Some(paced) = &mut self.paced {
-                paced.made(len, len);
             }
             stored.left -= len;
             passed_len += len;
+            self.store(header, len, pass);
         }
     }
 
@@ -274,37 +272,26 @@ impl Packer {
             output.extend_from_slice(&header.build());
             output.extend_from_slice(&body);
             pass.inner.traffic.frames_forwarded += 1;
+        } else if !algorithm.is_framed() && len <= FRAME_LEN_MAX {
+            let header =
+                frame::Header { packed_len: len, sequence_id: self.frame_ids[0], plain_len: 0 }.build();
+            pass.inner.traffic.frames_stored += 1;
+            self.store(&header, len, pass);
+            return Ok(());
         } else if len <= codec::plain_bytes_per_ms(algorithm, level) {
-            let begun = pass.worker.sends.begin_work(len);
-            let output = self.output.appending(frame::HEADER_LEN + len, &pass.worker.spare);
-            let mut contexts = pass.worker.contexts.borrow_mut();
-            let id = self.frame_ids[0];
-            let packed = frame::encode(&mut contexts, algorithm, level, id, plain, output);
-            let took = self.time.end(begun, len);
-            pass.inner.traffic.pack_ns += took.cpu_ns;
-            if packed.map_err(Cause::Protocol)? {
-                pass.inner.traffic.frames_packed += 1;
-            } else {
-                pass.inner.traffic.frames_stored += 1;
-            }
-            drop(contexts);
-            pass.inner.worked_len += len;
-            let packed_len = self.output.len() - before_len;
-            if let Some(paced) = &mut self.paced
-                && algorithm.is_framed()
-            {
-                paced.packed(PackedFrame::alone(level, len, packed_len), took);
-            }
+            self.pack((algorithm, level), len, pass)?;
         } else {
             let ids = self.frame_ids;
             // A large packet is alone in the buffer, whose memory then moves instead of being copied.
-            let plain = if len == pass.inner.bytes.len() { pass.inner.bytes.take() } else { plain.to_vec() };
+            let is_alone = len == pass.inner.bytes.len() && pass.inner.bytes.framed().is_empty();
+            let plain =
+                if is_alone { std::mem::take(&mut pass.inner.bytes) } else { Buffer::from(plain.to_vec()) };
             let asked = Instant::now();
             let work = pass
                 .worker
                 .shared
                 .context_pool
-                .run(move |contexts| encode_large(contexts, algorithm, level, ids, &plain));
+                .run(move |contexts| encode_large(contexts, algorithm, level, ids, plain.waiting()));
             self.job = Some(Job { work, asked });
         }
         if let Some(paced) = &mut self.paced
@@ -314,6 +301,50 @@ impl Packer {
         }
         pass.inner.bytes.consume(len);
         Ok(())
+    }
+
+    /// Packs the first `len` bytes on this thread.
+    fn pack(
+        &mut self,
+        (algorithm, level): (Algorithm, u8),
+        len: usize,
+        pass: &mut Pass<'_>,
+    ) -> Result<(), Cause> {
+        let plain = pass.inner.bytes.waiting().get(..len).unwrap_or_default();
+        let begun = pass.worker.sends.begin_work(len);
+        let output = self.output.appending(frame::HEADER_LEN + len, &pass.worker.spare);
+        let before_len = output.len();
+        let mut contexts = pass.worker.contexts.borrow_mut();
+        let id = self.frame_ids[0];
+        let packed = frame::encode(&mut contexts, algorithm, level, id, plain, output);
+        let packed_len = output.len() - before_len;
+        drop(contexts);
+        let took = self.time.end(begun, len);
+        pass.inner.traffic.pack_ns += took.cpu_ns;
+        if packed.map_err(Cause::Protocol)? {
+            pass.inner.traffic.frames_packed += 1;
+        } else {
+            pass.inner.traffic.frames_stored += 1;
+        }
+        pass.inner.worked_len += len;
+        if let Some(paced) = &mut self.paced {
+            paced.packed(PackedFrame::alone(level, len, packed_len), took);
+        }
+        Ok(())
+    }
+
+    /// Makes a stored frame, or a part of one, of the first `len` bytes: where they are, if nothing waits before it.
+    fn store(&mut self, header: &[u8], len: usize, pass: &mut Pass<'_>) {
+        if !self.output.is_empty() || !pass.inner.bytes.frame(header, len) {
+            let bytes = pass.inner.bytes.waiting().get(..len).unwrap_or_default();
+            let output = self.output.appending(header.len() + len, &pass.worker.spare);
+            output.extend_from_slice(header);
+            output.extend_from_slice(bytes);
+            pass.inner.bytes.consume(len);
+        }
+        if let Some(paced) = &mut self.paced {
+            paced.made(len, header.len() + len);
+        }
     }
 
     /// Waits for a helper thread's frame.
@@ -405,6 +436,8 @@ pub(super) struct Inner {
     pub(super) worked_len: usize,
 }
 
+/// Packets of data that doesn't shrink pass as they come from this length on, and nothing of them is collected.
+const PASSED_LEN_MIN: usize = 16 << 10;
 /// Frames of several packets are closed at this length: packing it takes a worker about a millisecond, and a
 /// larger one packs hardly better (`docs/adr/0006-frame-size.md`).
 const TARGET_LEN: usize = 128 << 10;

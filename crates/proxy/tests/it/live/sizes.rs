@@ -182,6 +182,25 @@ fn incompressible_payloads_at_the_borders_are_the_same_on_mariadb() {
     payloads_are_the_same(Kind::MariaDb, Content::Incompressible, &pairs);
 }
 
+/// Short ones are collected into frames, long ones pass as they come once it is known that nothing shrinks; their ends and
+/// beginnings lie in the same reads.
+#[test]
+fn incompressible_rows_of_all_lengths_in_one_reply_are_the_same() {
+    let Some(server) = server(Kind::MySql) else { return };
+    let rows = "with recursive n (i) as (select 1 union all select i + 1 from n where i < 900) \
+                select i, substr(v, 1 + i * 7919 % 1000000, i * i * 37 % 90000) from n, sizes.incompressible";
+    let reply = Route::direct(server).connect().query(rows);
+    assert!(reply.len() > 900, "{}", reply.len());
+    for legs in [Legs::of(Zstd, Uncompressed), Legs::of(Zlib, Zstd), Legs::PAIR] {
+        let route = Route::through(server, legs);
+        let mut client = route.connect();
+        for time in 1..=2 {
+            assert!(client.query(rows) == reply, "{legs}, time {time}: other rows; {}", route.faults());
+        }
+        assert_eq!(client.value("select 'next'"), "next");
+    }
+}
+
 #[test]
 fn payloads_of_64_mib_are_the_same() {
     let pairs = [(Uncompressed, Zstd, HUGE), (Zstd, Uncompressed, HUGE)];
