@@ -85,6 +85,9 @@ fn over_a_faster_link_the_easiest_level_is_tried_where_the_sample_promises_much(
     let choices = world.run(&mut PackingServer::default(), &mut 0.0, 5);
     assert_eq!(packings(&choices), [STORED, EASY, EASY, EASY, EASY]);
     assert_eq!((choices[1].reason, choices[4].reason), (LegReason::LinkIsSlow, LegReason::PackedWasFaster));
+    // Nothing is faster than what comes without a link.
+    let wide = World { link_per_s: 1e12, server_per_s: 1.9e9, ratio: 700.0, packs_per_s: [3e9, 3.4e9] };
+    assert_eq!(packings(&wide.run(&mut PackingServer::default(), &mut 0.0, 3)), [STORED; 3]);
     // Dearer data, and a server that is no faster than the link.
     let dear = World { packs_per_s: [80e6, 150e6], ..world };
     assert_eq!(packings(&dear.run(&mut PackingServer::default(), &mut 0.0, 3)), [STORED; 3]);
