@@ -17,7 +17,7 @@
 //! (`thrift`).
 //!
 //! Invariants: no clock (time is an argument), no randomness; bounded memory; while nothing is known of the link frames go
-//! stored, but for what packs faster than it is copied; data that doesn't shrink is tried ever more rarely.
+//! stored, but for what packs faster than it is encrypted; data that doesn't shrink is tried ever more rarely.
 //!
 //! Not here: sockets (crate `proxy` looks at them), what servers pack at a level that is fixed at login. See
 //! `docs/adr/0021-pace-fills-an-idle-link.md` and `docs/adr/0036-pace-knows-what-is-not-there-yet.md`.
@@ -74,6 +74,8 @@ pub struct Pace {
     hidden: u32,
     /// The frame before was not the last of its kind.
     had_more: bool,
+    /// Part of the frames behind stored ones, lately, that found the link done with most of those.
+    idle_part: f64,
     reader: Reader,
     last: Last,
     /// The frame that was chosen about is alone: the link is done with what was sent before, and nothing follows.
@@ -98,8 +100,8 @@ pub struct Pace {
     in_pieces: bool,
     /// What long frames wait for a helper thread, seconds.
     helper_s: f64,
-    /// How fast bytes get into the socket and out of the receiver's, whatever the link.
-    plain_bytes_per_s: f64,
+    /// Every byte is encrypted and decrypted, whatever the link.
+    encrypts: bool,
 }
 
 /// A frame that was packed.
@@ -146,6 +148,7 @@ impl Pace {
             looked: Look::NOTHING,
             hidden: SHORT_OF_CPU,
             had_more: false,
+            idle_part: 0.0,
             reader: Reader::new(),
             last: Last { is_packed: false, len: 0 },
             is_alone: false,
@@ -159,7 +162,7 @@ impl Pace {
             was_large: false,
             in_pieces: false,
             helper_s: 0.0,
-            plain_bytes_per_s: COPIED_BYTES_PER_S,
+            encrypts: false,
         }
     }
 
@@ -173,7 +176,7 @@ impl Pace {
     /// The same over TLS, where every byte is encrypted and decrypted besides.
     #[must_use]
     pub fn over_tls(self) -> Self {
-        Self { plain_bytes_per_s: ENCRYPTED_BYTES_PER_S, ..self }
+        Self { encrypts: true, ..self }
     }
 
     /// Another connection over the same link has seen this rate, bytes per second.
@@ -291,7 +294,7 @@ impl Pace {
         if len >= LARGE_LEN && self.drain.bytes_per_s().is_some() {
             return None;
         }
-        if let Some(level) = self.packs_as_it_copies(len) {
+        if let Some(level) = self.packs_as_it_encrypts(len) {
             return Some(Choice { level: Some(level), reason: Reason::Faster });
         }
         let level = match self.thriftiest(len) {
@@ -323,7 +326,7 @@ impl Pace {
         match self.drain.bytes_per_s() {
             None if self.sent_len < UNKNOWN_LEN => {
                 // Packed to next to nothing many frames are little; short ones would only be dearer.
-                let is_little = self.packs_as_it_copies(number(FIRST_FRAME_LEN)).is_some();
+                let is_little = self.packs_as_it_encrypts(number(FIRST_FRAME_LEN)).is_some();
                 let frame_len = if is_little { usize::MAX } else { FIRST_FRAME_LEN };
                 Room { frame_len, unsent_len: UNSENT_LEN_MIN }
             }
@@ -441,10 +444,5 @@ const LOOK_AFTER_MIN: Duration = Duration::from_micros(50);
 const LOOK_AFTER_MAX: Duration = Duration::from_micros(200);
 /// Frames of this length leave a queue, if the link is slow.
 const LARGE_LEN: f64 = 64.0 * 1024.0;
-/// A byte costs at least so much on every link: it is copied into the socket, and out of another. Where server and proxy share
-/// a core rows that packed at 2.8 GB/s were there 6 % later than stored.
-const COPIED_BYTES_PER_S: f64 = 3e9;
-/// Both ends' AES-GCM, and the copies into and out of records (a pair without compression, and one that packs: 1.2 ns for a byte).
-const ENCRYPTED_BYTES_PER_S: f64 = 0.7e9;
 /// What is left of a wait that was seen, for each long frame since.
 const HELPER_MEMORY: f64 = 0.9;
