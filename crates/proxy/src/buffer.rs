@@ -1,11 +1,11 @@
 //! A byte queue whose memory goes back to its worker when it is empty.
 //!
 //! ```text
-//! | consumed | frame | waiting ... | room |
-//!                    ^ start       ^ bytes.len()
+//! | consumed | framed ...... | waiting ... | room |
+//!               ^ headers    ^ start       ^ bytes.len()
 //! ```
-//! What goes stored is not copied: its frame's header comes before it, where there is always room for one, and both stay
-//! until they are written.
+//! What goes stored is not copied: it stays where it is until it is written, and the headers of its frames, which are kept
+//! beside, go between.
 //!
 //! Invariants: an idle session holds no buffer; a worker keeps at most a bounded number of them.
 //! Not here: the global limit on buffered bytes (`budget`).
@@ -20,8 +20,25 @@ use wire::frame::HEADER_LEN;
 pub(crate) struct Buffer {
     bytes: Vec<u8>,
     start: usize,
-    /// Bytes before `start` that are to be written.
-    frame: Range<usize>,
+    /// Bytes before `start` that are to be written, with `headers` between them.
+    framed: Range<usize>,
+    headers: Headers,
+}
+
+/// Those that are not written, in order.
+#[derive(Default)]
+struct Headers {
+    some: [Header; HEADERS_MAX],
+    count: usize,
+}
+
+/// Of a frame.
+#[derive(Clone, Copy, Default)]
+struct Header {
+    /// Before this byte.
+    at: usize,
+    bytes: [u8; HEADER_LEN],
+    written_len: usize,
 }
 
 /// Buffers of ordinary size that no session needs right now.
@@ -50,42 +67,83 @@ impl Buffer {
         self.reset();
     }
 
-    /// Makes a frame of the first `len` bytes, or a part of one, behind `header`; says whether it could. What is still to be
-    /// written makes room for the header, if it ends there and is short.
-    pub(crate) fn frame(&mut self, header: &[u8], len: usize) -> bool {
-        let before = if self.frame.is_empty() { self.start..self.start } else { self.frame.clone() };
-        let Some(from) = before.start.checked_sub(header.len()) else { return false };
-        let Some(room) = self.bytes.get_mut(from..self.start) else { return false };
-        if before.end != self.start || before.len() > MOVED_LEN_MAX {
+    /// Whether there is room for another frame's header.
+    pub(crate) const fn takes_header(&self) -> bool {
+        self.headers.count < HEADERS_MAX
+    }
+
+    /// Makes a frame, or the next part of one, of the first `len` bytes that wait; says whether it could.
+    pub(crate) fn frame(&mut self, header: Option<[u8; HEADER_LEN]>, len: usize) -> bool {
+        if self.framed_len() == 0 {
+            self.framed = self.start..self.start;
+        }
+        if self.framed.end != self.start || (header.is_some() && !self.takes_header()) {
             return false;
         }
-        room.rotate_left(header.len());
-        room.iter_mut().skip(before.len()).zip(header).for_each(|(room, byte)| *room = *byte);
+        if let Some(bytes) = header
+            && let Some(next) = self.headers.some.get_mut(self.headers.count)
+        {
+            *next = Header { at: self.start, bytes, written_len: 0 };
+            self.headers.count += 1;
+        }
         self.start = (self.start + len).min(self.bytes.len());
-        self.frame = from..self.start;
+        self.framed.end = self.start;
         true
     }
 
-    /// What is to be written of a frame.
-    pub(crate) fn framed(&self) -> &[u8] {
-        self.bytes.get(self.frame.clone()).unwrap_or_default()
+    /// Bytes of frames that are to be written.
+    pub(crate) fn framed_len(&self) -> usize {
+        self.framed.len() + self.headers.left().iter().map(|header| header.left().len()).sum::<usize>()
     }
 
-    /// The first `len` bytes of that were written.
-    pub(crate) fn written(&mut self, len: usize) {
-        self.frame.start = (self.frame.start + len).min(self.frame.end);
+    /// Those bytes, at most [`PIECES_MAX`] times some.
+    pub(crate) fn framed(&self) -> impl Iterator<Item = &[u8]> {
+        let headers = self.headers.left();
+        let ends =
+            headers.iter().map(|header| (header.at, header.left())).chain([(self.framed.end, &[][..])]);
+        let mut from = self.framed.start;
+        ends.flat_map(move |(at, header)| {
+            let before = self.bytes.get(from..at).unwrap_or_default();
+            from = at;
+            [before, header]
+        })
+    }
+
+    /// So many of them were; returns what of `len` is more than they are.
+    pub(crate) fn written(&mut self, mut len: usize) -> usize {
+        let mut take = |most: usize| {
+            let taken = len.min(most);
+            len -= taken;
+            taken
+        };
+        let mut done = 0;
+        for header in self.headers.some.iter_mut().take(self.headers.count) {
+            self.framed.start += take(header.at - self.framed.start);
+            if self.framed.start < header.at {
+                break;
+            }
+            header.written_len += take(header.left().len());
+            done += usize::from(header.left().is_empty());
+        }
+        self.headers.some.rotate_left(done);
+        self.headers.count -= done;
+        if self.headers.count == 0 {
+            self.framed.start += take(self.framed.len());
+        }
         self.reset();
+        len
     }
 
     /// Nothing is left of it.
-    const fn is_spent(&self) -> bool {
-        self.start == self.bytes.len() && self.frame.start == self.frame.end
+    fn is_spent(&self) -> bool {
+        self.start == self.bytes.len() && self.framed_len() == 0
     }
 
     fn reset(&mut self) {
         if self.is_spent() {
-            self.bytes.truncate(HEADER_LEN);
-            self.start = self.bytes.len();
+            self.bytes.clear();
+            self.start = 0;
+            self.framed = 0..0;
         }
     }
 
@@ -93,15 +151,16 @@ impl Buffer {
     pub(crate) fn appending(&mut self, room: usize, spare: &SpareBuffers) -> &mut Vec<u8> {
         if self.bytes.capacity() == 0 {
             self.bytes = spare.take();
-            self.bytes.resize(HEADER_LEN, 0);
-            self.start = HEADER_LEN;
         }
-        let kept_from = if self.frame.is_empty() { self.start } else { self.frame.start };
-        if kept_from > HEADER_LEN && self.bytes.capacity() - self.bytes.len() < room {
-            self.bytes.drain(HEADER_LEN..kept_from);
-            let moved_len = kept_from - HEADER_LEN;
-            self.start -= moved_len;
-            self.frame = self.frame.start.saturating_sub(moved_len)..self.frame.end.saturating_sub(moved_len);
+        let kept_from = if self.framed_len() == 0 { self.start } else { self.framed.start };
+        if kept_from > 0 && self.bytes.capacity() - self.bytes.len() < room {
+            self.bytes.drain(..kept_from);
+            self.start -= kept_from;
+            self.framed =
+                self.framed.start.saturating_sub(kept_from)..self.framed.end.saturating_sub(kept_from);
+            for header in &mut self.headers.some {
+                header.at = header.at.saturating_sub(kept_from);
+            }
         }
         self.bytes.reserve(room);
         &mut self.bytes
@@ -128,9 +187,21 @@ impl Buffer {
     /// Gives the memory back when nothing waits.
     pub(crate) fn release(&mut self, spare: &SpareBuffers) {
         if self.is_spent() && self.bytes.capacity() > 0 {
-            self.start = 0;
             spare.give(std::mem::take(&mut self.bytes));
+            self.reset();
         }
+    }
+}
+
+impl Headers {
+    fn left(&self) -> &[Header] {
+        self.some.get(..self.count).unwrap_or_default()
+    }
+}
+
+impl Header {
+    fn left(&self) -> &[u8] {
+        self.bytes.get(self.written_len..).unwrap_or_default()
     }
 }
 
@@ -142,13 +213,13 @@ impl From<Vec<u8>> for Buffer {
 
 impl SpareBuffers {
     fn take(&self) -> Vec<u8> {
-        self.0.borrow_mut().pop().unwrap_or_else(|| Vec::with_capacity(CAPACITY))
+        self.0.borrow_mut().pop().unwrap_or_else(|| Vec::with_capacity(BUFFER_LEN))
     }
 
     fn give(&self, mut bytes: Vec<u8>) {
         let mut spare = self.0.borrow_mut();
         // Grown ones are freed: one large row shall not pin its memory.
-        if spare.len() < SPARE_COUNT_MAX && bytes.capacity() <= 2 * CAPACITY {
+        if spare.len() < SPARE_COUNT_MAX && bytes.capacity() <= 2 * BUFFER_LEN {
             bytes.clear();
             spare.push(bytes);
         }
@@ -158,9 +229,10 @@ impl SpareBuffers {
 /// One read of a socket fills at most this: large enough that system calls don't dominate a scan, small enough
 /// to stay in a core's cache.
 pub(crate) const BUFFER_LEN: usize = 128 << 10;
-/// What is longer is written by itself sooner than it is moved, bytes.
-pub(crate) const MOVED_LEN_MAX: usize = 4096;
-const CAPACITY: usize = HEADER_LEN + BUFFER_LEN;
+/// Frames that begin within what is written at once. More of them are so short that their bytes are as well copied.
+const HEADERS_MAX: usize = 4;
+/// Of [`Buffer::framed`].
+pub(crate) const PIECES_MAX: usize = 2 * HEADERS_MAX + 2;
 /// Per worker; a few sessions are active between two polls.
 const SPARE_COUNT_MAX: usize = 32;
 
@@ -192,36 +264,60 @@ mod tests {
         assert!(buffer.is_empty());
     }
 
+    fn framed(buffer: &Buffer) -> String {
+        assert!(buffer.framed().count() <= PIECES_MAX);
+        let all: Vec<u8> = buffer.framed().flatten().copied().collect();
+        assert_eq!(all.len(), buffer.framed_len());
+        String::from_utf8(all).unwrap()
+    }
+
     #[test]
-    fn a_frame_stays_until_it_is_written_whatever_comes_behind_it() {
+    fn frames_stay_where_they_are_until_they_are_written_whatever_comes_behind_them() {
         let spare = SpareBuffers::default();
         let mut buffer = Buffer::default();
         buffer.appending(6, &spare).extend_from_slice(b"abcdef");
-        assert!(buffer.frame(b"header:", 3));
-        assert_eq!((buffer.framed(), buffer.waiting()), (&b"header:abc"[..], &b"def"[..]));
-        assert!(!buffer.frame(b"<>", 1), "there is no room before it");
-        buffer.written(8);
-        assert!(buffer.frame(b"<>", 1));
-        assert_eq!((buffer.framed(), buffer.waiting()), (&b"bc<>d"[..], &b"ef"[..]));
-        buffer.written(3);
+        buffer.consume(1);
+        assert!(buffer.frame(Some(*b"header:"), 3));
+        assert_eq!((framed(&buffer).as_str(), buffer.waiting()), ("header:bcd", &b"ef"[..]));
+        assert_eq!(buffer.written(3), 0);
+        // Another one, of which only a part is there, and the rest of that.
+        assert!(buffer.frame(Some(*b"HEADER:"), 2));
         buffer.appending(BUFFER_LEN, &spare).extend_from_slice(b"ghi");
+        assert!(buffer.frame(None, 1));
+        assert_eq!((framed(&buffer).as_str(), buffer.waiting()), ("der:bcdHEADER:efg", &b"hi"[..]));
         buffer.consume(1);
-        assert!(!buffer.frame(b"<>", 1), "it does not end there");
-        buffer.consume(4);
+        assert!(!buffer.frame(Some(*b"header:"), 1), "it would not be behind them");
+        assert_eq!(buffer.written(9), 0);
+        assert_eq!(framed(&buffer), "ADER:efg");
+        assert_eq!(buffer.written(8 + 5), 5);
+        assert!(buffer.frame(Some(*b"header:"), 1) && buffer.is_empty());
         buffer.release(&spare);
-        assert_eq!((buffer.framed(), buffer.len()), (&b">d"[..], 0));
-        buffer.written(2);
-        buffer.appending(4, &spare).extend_from_slice(b"more");
-        assert!(buffer.frame(b"header:", 4) && buffer.is_empty());
-        assert_eq!(buffer.framed(), b"header:more");
-        // Memory from elsewhere has no room before it.
+        assert_eq!(framed(&buffer), "header:i");
+        assert_eq!(buffer.written(8), 0);
+        buffer.release(&spare);
+        assert_eq!((buffer.framed_len(), spare.0.borrow().len()), (0, 1));
+    }
+
+    #[test]
+    fn a_header_may_come_before_any_byte_of_its_frame_and_there_are_so_many() {
+        let spare = SpareBuffers::default();
         let mut buffer = Buffer::default();
-        buffer.append_owned(b"owned".to_vec(), &spare);
-        assert!(!buffer.frame(b"header:", 5));
-        assert_eq!((buffer.framed(), buffer.waiting()), (&b""[..], &b"owned"[..]));
-        buffer.consume(1);
-        assert!(buffer.frame(b":", 4));
-        assert_eq!(buffer.framed(), b":wned");
+        buffer.append_owned(b"abcdef".to_vec(), &spare);
+        for _ in 0..HEADERS_MAX {
+            assert!(buffer.takes_header() && buffer.frame(Some(*b"header:"), 1));
+        }
+        assert!(!buffer.takes_header() && !buffer.frame(Some(*b"header:"), 1));
+        assert_eq!(framed(&buffer), "header:aheader:bheader:cheader:d");
+        assert_eq!(buffer.written(8 + 7), 0);
+        assert!(buffer.frame(Some(*b"HEADER:"), 2));
+        assert_eq!(framed(&buffer), "bheader:cheader:dHEADER:ef");
+        assert_eq!(buffer.written(26), 0);
+        assert!(buffer.frame(Some(*b"header:"), 0));
+        assert_eq!(framed(&buffer), "header:");
+        assert_eq!(buffer.written(3), 0);
+        buffer.appending(3, &spare).extend_from_slice(b"ghi");
+        assert!(buffer.frame(None, 2));
+        assert_eq!((framed(&buffer).as_str(), buffer.waiting()), ("der:gh", &b"i"[..]));
     }
 
     #[test]

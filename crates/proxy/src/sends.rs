@@ -14,7 +14,7 @@
 //! Not here: reads, long sends (`leg::stream`); why sends and not reads (docs/adr/0028-small-sends-together-by-io-uring.md).
 
 use std::cell::{Cell, RefCell};
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::RawFd;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
@@ -142,17 +142,18 @@ impl Sends {
         self.ring.borrow().is_some()
     }
 
-    /// Takes `bytes` behind what `outgoing` has; false if they are too many, or it is behind.
-    pub(crate) fn push(&self, outgoing: &Rc<Outgoing>, bytes: &[u8], session: &Waker) -> bool {
+    /// Takes `slices` behind what `outgoing` has; false if they are too many bytes, or it is behind.
+    pub(crate) fn push(&self, outgoing: &Rc<Outgoing>, slices: &[IoSlice<'_>], session: &Waker) -> bool {
+        let len: usize = slices.iter().map(|slice| slice.len()).sum();
         let mut waiting = outgoing.bytes.borrow_mut();
         let is_behind = !waiting.is_empty() && !outgoing.is_queued();
-        if is_behind || waiting.len() + bytes.len() > SEND_LEN_MAX || !self.is_on() {
+        if is_behind || waiting.len() + len > SEND_LEN_MAX || !self.is_on() {
             return false;
         }
         if waiting.capacity() == 0 {
             *waiting = self.spare.borrow_mut().pop().unwrap_or_else(|| Vec::with_capacity(SEND_LEN_MAX));
         }
-        waiting.extend_from_slice(bytes);
+        slices.iter().for_each(|slice| waiting.extend_from_slice(slice));
         drop(waiting);
         if outgoing.is_queued.replace(true) {
             return true;

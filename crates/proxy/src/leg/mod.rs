@@ -8,7 +8,7 @@ mod dial;
 mod look;
 mod stream;
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -313,14 +313,23 @@ impl Leg {
     }
 
     pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(cx, &[IoSlice::new(bytes)])
+    }
+
+    /// The same of several pieces, none of them empty.
+    pub(crate) fn poll_write_vectored(
+        &mut self,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
         let len = match &mut self.socket {
-            Socket::Plain(stream) => ready!(Pin::new(stream).poll_write(cx, bytes))?,
+            Socket::Plain(stream) => ready!(Pin::new(stream).poll_write_vectored(cx, slices))?,
             Socket::Tls(stream) => {
                 self.needs_flush = true;
-                ready!(Pin::new(stream).poll_write(cx, bytes))?
+                ready!(Pin::new(stream).poll_write_vectored(cx, slices))?
             }
             Socket::Pair(stream) => {
-                let written = stream.poll_write(cx, bytes);
+                let written = stream.poll_write(cx, slices.first().map_or(&[], |slice| slice));
                 self.sent_len = stream.below().sent_len;
                 return written;
             }

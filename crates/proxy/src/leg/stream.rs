@@ -70,16 +70,19 @@ impl Tcp {
         self.together.as_ref().map_or_else(|| Begun::now(len), |it| it.sends.begin_work(len))
     }
 
-    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         if let Some(Together { sends, outgoing }) = &self.together {
-            if sends.push(outgoing, bytes, cx.waker()) {
-                return Poll::Ready(Ok(bytes.len()));
+            if sends.push(outgoing, slices, cx.waker()) {
+                return Poll::Ready(Ok(slices.iter().map(|slice| slice.len()).sum()));
             }
             // Others don't wait for a long one.
             sends.submit();
         }
         ready!(self.poll_rest(cx))?;
-        Pin::new(&mut self.socket).poll_write(cx, bytes)
+        match slices {
+            [bytes] => Pin::new(&mut self.socket).poll_write(cx, bytes),
+            _ => Pin::new(&mut self.socket).poll_write_vectored(cx, slices),
+        }
     }
 
     /// Ready when nothing is left over that the socket had no room for. What is queued counts as sent: it goes without
@@ -136,7 +139,7 @@ impl AsyncRead for Stream {
 impl AsyncWrite for Stream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Tcp(stream) => stream.poll_write(cx, bytes),
+            Self::Tcp(stream) => stream.poll_write(cx, &[IoSlice::new(bytes)]),
             Self::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
         }
     }
@@ -147,13 +150,7 @@ impl AsyncWrite for Stream {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Tcp(stream) => match slices {
-                [slice] => stream.poll_write(cx, slice),
-                _ => {
-                    ready!(stream.poll_handed_over(cx))?;
-                    Pin::new(&mut stream.socket).poll_write_vectored(cx, slices)
-                }
-            },
+            Self::Tcp(stream) => stream.poll_write(cx, slices),
             Self::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
         }
     }

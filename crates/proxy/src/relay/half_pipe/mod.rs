@@ -16,6 +16,7 @@ mod own_packets;
 mod session_status;
 mod source;
 
+use std::io::IoSlice;
 use std::task::{Context, Poll, ready};
 
 use codec::Algorithm;
@@ -27,7 +28,7 @@ use super::packer::{Inner, Packer, Pass};
 use super::query_text::QueryText;
 use super::unpacker::Unpacker;
 use super::watch::Sampler;
-use crate::buffer::MOVED_LEN_MAX;
+use crate::buffer::PIECES_MAX;
 use crate::leg::Leg;
 use crate::meter::Decision;
 use crate::worker::{Worker, step_aside};
@@ -242,13 +243,17 @@ impl HalfPipe {
                 paced.hand_over(destination, 0);
             }
             packer.is_cut = true;
-            while !self.inner.bytes.framed().is_empty() {
-                let len = ready!(destination.poll_write(cx, self.inner.bytes.framed())).map_err(lost)?;
-                self.inner.bytes.written(len);
-            }
-            while !packer.output.is_empty() {
-                let len = ready!(destination.poll_write(cx, packer.output.waiting())).map_err(lost)?;
-                packer.output.consume(len);
+            while packer.unwritten_len(&self.inner) > 0 {
+                let pieces = self.inner.bytes.framed().chain([packer.output.waiting()]);
+                let mut slices = [IoSlice::new(&[]); PIECES_MAX + 1];
+                let mut count = 0;
+                for (slice, piece) in slices.iter_mut().zip(pieces.filter(|piece| !piece.is_empty())) {
+                    *slice = IoSlice::new(piece);
+                    count += 1;
+                }
+                let slices = slices.get(..count).unwrap_or_default();
+                let len = ready!(destination.poll_write_vectored(cx, slices)).map_err(lost)?;
+                packer.output.consume(self.inner.bytes.written(len));
             }
             packer.is_cut = false;
             packer.release(worker);
@@ -294,10 +299,8 @@ impl HalfPipe {
                 if !self.skip(conversation, worker)? {
                     return Ok(Scanned::NeedMore);
                 }
-                // Little goes together with what comes behind it.
-                let has_made =
-                    |packer: &Packer| packer.unwritten_len(&self.inner) > MOVED_LEN_MAX || packer.has_job();
-                if self.packer.as_ref().is_some_and(has_made) {
+                // What passes is written with what comes behind it.
+                if self.packer.as_ref().is_some_and(|packer| !packer.takes_frame(&self.inner)) {
                     return Ok(Scanned::Emitted);
                 }
                 continue;

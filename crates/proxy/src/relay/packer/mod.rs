@@ -95,7 +95,12 @@ impl Packer {
 
     /// Bytes of frames that were made and not written yet.
     pub(super) fn unwritten_len(&self, inner: &Inner) -> usize {
-        inner.bytes.framed().len() + self.output.len()
+        inner.bytes.framed_len() + self.output.len()
+    }
+
+    /// Whether another frame of what passes stored could be made before something is written.
+    pub(super) fn takes_frame(&self, inner: &Inner) -> bool {
+        self.output.is_empty() && self.job.is_none() && inner.bytes.takes_header()
     }
 
     /// Whether complete packets wait for their frame.
@@ -189,9 +194,8 @@ impl Packer {
                 header = Some(frame::Header { packed_len: next_len, sequence_id, plain_len: 0 }.build());
                 pass.inner.traffic.frames_stored += 1;
             }
-            let header = header.as_ref().map_or(&[][..], |header| header);
             let len = pass.inner.bytes.len().min(stored.left);
-            if header.len() + len == 0 {
+            if header.is_none() && len == 0 {
                 return passed_len;
             }
             stored.left -= len;
@@ -276,14 +280,14 @@ impl Packer {
             let header =
                 frame::Header { packed_len: len, sequence_id: self.frame_ids[0], plain_len: 0 }.build();
             pass.inner.traffic.frames_stored += 1;
-            self.store(&header, len, pass);
+            self.store(Some(header), len, pass);
             return Ok(());
         } else if len <= codec::plain_bytes_per_ms(algorithm, level) {
             self.pack((algorithm, level), len, pass)?;
         } else {
             let ids = self.frame_ids;
             // A large packet is alone in the buffer, whose memory then moves instead of being copied.
-            let is_alone = len == pass.inner.bytes.len() && pass.inner.bytes.framed().is_empty();
+            let is_alone = len == pass.inner.bytes.len() && pass.inner.bytes.framed_len() == 0;
             let plain =
                 if is_alone { std::mem::take(&mut pass.inner.bytes) } else { Buffer::from(plain.to_vec()) };
             let asked = Instant::now();
@@ -333,17 +337,18 @@ impl Packer {
         Ok(())
     }
 
-    /// Makes a stored frame, or a part of one, of the first `len` bytes: where they are, if nothing waits before it.
-    fn store(&mut self, header: &[u8], len: usize, pass: &mut Pass<'_>) {
+    /// Makes a stored frame, or a part of one, of the first `len` bytes: where they are, if that is possible.
+    fn store(&mut self, header: Option<[u8; frame::HEADER_LEN]>, len: usize, pass: &mut Pass<'_>) {
+        let header_len = header.map_or(0, |header| header.len());
         if !self.output.is_empty() || !pass.inner.bytes.frame(header, len) {
             let bytes = pass.inner.bytes.waiting().get(..len).unwrap_or_default();
-            let output = self.output.appending(header.len() + len, &pass.worker.spare);
-            output.extend_from_slice(header);
+            let output = self.output.appending(header_len + len, &pass.worker.spare);
+            output.extend_from_slice(header.as_ref().map_or(&[][..], |header| header));
             output.extend_from_slice(bytes);
             pass.inner.bytes.consume(len);
         }
         if let Some(paced) = &mut self.paced {
-            paced.made(len, header.len() + len);
+            paced.made(len, header_len + len);
         }
     }
 
