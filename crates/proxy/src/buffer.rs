@@ -229,7 +229,8 @@ impl SpareBuffers {
 /// One read of a socket fills at most this: large enough that system calls don't dominate a scan, small enough
 /// to stay in a core's cache.
 pub(crate) const BUFFER_LEN: usize = 128 << 10;
-/// Frames that begin within what is written at once. More of them are so short that their bytes are as well copied.
+/// Frames that begin within what is written at once: with 16 KiB for the shortest of them it is as long as one that is packed, or
+/// half of that.
 const HEADERS_MAX: usize = 4;
 /// Of [`Buffer::framed`].
 pub(crate) const PIECES_MAX: usize = 2 * HEADERS_MAX + 2;

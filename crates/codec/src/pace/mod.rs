@@ -17,7 +17,8 @@
 //! (`thrift`).
 //!
 //! Invariants: no clock (time is an argument), no randomness; bounded memory; while nothing is known of the link frames go
-//! stored, but for what packs faster than it is encrypted; data that doesn't shrink is tried ever more rarely.
+//! stored, but for a first one and, over TLS, for what packs faster than it is encrypted; data that doesn't shrink is tried ever
+//! more rarely.
 //!
 //! Not here: sockets (crate `proxy` looks at them), what servers pack at a level that is fixed at login. See
 //! `docs/adr/0021-pace-fills-an-idle-link.md` and `docs/adr/0036-pace-knows-what-is-not-there-yet.md`.
@@ -70,7 +71,7 @@ pub struct Pace {
     link_seen: Option<(f64, Duration)>,
     now: Duration,
     looked: Look,
-    /// Frames since one went stored because the link had nothing to do.
+    /// Frames since one went stored because the link had nothing to do, those behind a long queue several times.
     hidden: u32,
     /// The frame before was not the last of its kind.
     had_more: bool,

@@ -126,7 +126,9 @@ impl Pace {
     /// Sees whether the link was done with most of a stored frame when the next one came.
     fn follow_idleness(&mut self, queue_s: f64, rate: f64) {
         if self.had_more && !self.last.is_packed {
-            let is_idle = queue_s < self.last.len as f64 / rate * IDLE_BEHIND;
+            // A full socket takes the next one when half of what it holds is left.
+            let held_len = self.last.len.min(self.room().unsent_len / 2);
+            let is_idle = queue_s * rate < held_len as f64 * IDLE_BEHIND;
             self.idle_part += (f64::from(u8::from(is_idle)) - self.idle_part) / IDLE_MEMORY;
         }
     }
@@ -332,22 +334,39 @@ mod tests {
     }
 
     #[test]
+    fn what_a_socket_holds_when_it_wakes_its_writer_keeps_the_link_busy() {
+        let mut pace = Pace::new(Algorithm::Zstd, 1);
+        pace.assume_link(12.5e6);
+        let mut pace = seen(pace, 128 << 10, 94_000, Duration::from_micros(450));
+        let mut choices = (0..96).map(|frame| {
+            let now = Duration::from_millis(1000 + 10 * frame);
+            let queued_len = if frame < 32 { 0 } else { 40 << 10 };
+            pace.look(Look { now, queued_len, unsent_len: queued_len, ..Look::NOTHING });
+            let choice = pace.choose(128 << 10, true, now, &mut Replies::default());
+            pace.sent(128 << 10, choice.level.map_or(128 << 10, |_| 94_000), now, &mut Replies::default());
+            choice
+        });
+        assert_eq!(choices.nth(31).unwrap().reason, Reason::LinkIsIdle);
+        assert_eq!(choices.last(), Some(Choice { level: Some(1), reason: Reason::Faster }));
+    }
+
+    #[test]
     fn behind_a_long_queue_a_harder_level_is_soon_used_though_the_link_was_idle() {
         let mut pace = Pace::new(Algorithm::Zstd, 7);
-        pace.assume_link(12.5e6);
+        pace.assume_link(40e6);
         for (level, packed_len, us) in [(1, 50_000, 300), (3, 47_000, 450), (7, 40_000, 2000)] {
             for _ in 0..4 {
                 pace.packed(PackedFrame::alone(level, 128 << 10, packed_len), Duration::from_micros(us));
             }
         }
-        let mut levels = (0..20).map(|frame| {
-            let now = Duration::from_millis(1000 + 5 * frame);
-            let queued_len = if frame == 0 { 0 } else { 128 << 10 };
+        let mut levels = (0..22).map(|frame| {
+            let now = Duration::from_micros(1_000_000 + 1250 * frame);
+            let queued_len = if frame < 2 { 0 } else { 128 << 10 };
             pace.look(Look { now, queued_len, unsent_len: queued_len, ..Look::NOTHING });
-            // The first is a large one, for which nothing is in the queue yet.
             pace.choose(128 << 10, true, now, &mut Replies::default()).level
         });
-        assert_ne!(levels.next(), Some(Some(7)));
-        assert_eq!(levels.next_back(), Some(Some(7)));
+        // At the second the link had nothing to do.
+        assert_eq!(levels.nth(4), Some(Some(1)));
+        assert_eq!(levels.last(), Some(Some(7)));
     }
 }

@@ -218,6 +218,7 @@ impl Paced {
     }
 
     pub(crate) fn choose(&mut self, plain_len: usize, more: bool) -> Choice {
+        self.account();
         let choice = match &mut self.chooser {
             Chooser::Latency(pace) => {
                 pace.choose(plain_len, more, self.link.now(), &mut self.link.replies(self.algorithm))
@@ -230,6 +231,7 @@ impl Paced {
 
     /// The same for a packet of which `missing_len` bytes have still to come.
     pub(super) fn choose_early(&mut self, plain_len: usize, missing_len: usize) -> Choice {
+        self.account();
         let choice = match &mut self.chooser {
             Chooser::Latency(pace) => {
                 let mut replies = self.link.replies(self.algorithm);
@@ -328,8 +330,15 @@ impl Paced {
 
     /// What is ready is written now, behind `unwritten_len` bytes that still wait.
     pub(crate) fn hand_over(&mut self, leg: &Leg, unwritten_len: usize) {
-        if let Some((plain_len, len)) = self.made.take() {
+        if self.made.is_some() {
             self.look(leg, unwritten_len);
+            self.account();
+        }
+    }
+
+    /// What is ready counts as sent: it goes before all that is decided from now on.
+    fn account(&mut self) {
+        if let Some((plain_len, len)) = self.made.take() {
             match &mut self.chooser {
                 Chooser::Latency(pace) => {
                     pace.sent(plain_len, len, self.link.now(), &mut self.link.replies(self.algorithm));

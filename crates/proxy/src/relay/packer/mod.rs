@@ -41,7 +41,7 @@ pub(super) struct Packer {
     pub(super) is_cut: bool,
     /// Longest frame of several packets, bytes.
     shared_len_max: usize,
-    /// Frames that go behind the one that lies in the inner stream's buffer, if any does.
+    /// Frames that go behind those that lie in the inner stream's buffer, if any do.
     pub(super) output: Buffer,
     /// Ids of the frame that is being filled; the second is of a packet that needs two.
     frame_ids: [u8; 2],
@@ -148,7 +148,8 @@ impl Packer {
                 Some(paced) if self.body.is_none() => Some(paced.choose_early(len, missing_len)),
                 _ => None,
             };
-            let since = (emitted_len == 0).then(Instant::now);
+            let waits_for_nothing = emitted_len == 0 && self.unwritten_len(pass.inner) == 0;
+            let since = waits_for_nothing.then(Instant::now);
             let tried_level = choice.filter(|choice| choice.reason == Reason::TriesLevel);
             let tried_level = tried_level.and_then(|choice| choice.level);
             self.large = Some(if choice.is_some_and(|choice| choice.level.is_none()) {
