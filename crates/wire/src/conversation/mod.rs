@@ -194,6 +194,12 @@ impl Conversation {
         self.file_open || (authenticates && self.client_turn_begins)
     }
 
+    /// Whether more of a reply is due that has an end, behind what has come of it.
+    pub fn reply_goes_on(&self) -> bool {
+        let streams = self.in_flight.front().is_some_and(|oldest| oldest.reply == Reply::Stream);
+        self.reply_has_begun() && !self.is_clients_turn() && !streams
+    }
+
     /// Whether the session may end between two packets without a loss: no reply is due, and no transaction, cursor or
     /// long data is open; or binary log events are streamed, which the replica asks for again.
     pub fn may_end(&self) -> bool {

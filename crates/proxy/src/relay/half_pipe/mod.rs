@@ -398,8 +398,9 @@ impl HalfPipe {
             return Ok(false);
         }
         let before_len = self.inner.bytes.len();
+        let goes_on = self.direction == Direction::ToClient && conversation.reply_goes_on();
         let mut pass = Pass { inner: &mut self.inner, conversation, worker };
-        packer.emit(false, &mut pass)?;
+        packer.flush(goes_on, &mut pass)?;
         self.scanned_len -= before_len - self.inner.bytes.len();
         if self.scanner.is_inside_packet() {
             // It had begun as a part of the frame that just went.

@@ -47,6 +47,8 @@ pub(super) struct Packer {
     frame_ids: [u8; 2],
     /// Bytes of complete packets at the start of the inner stream.
     complete_len: usize,
+    /// Bytes that became frames since a reply ended.
+    reply_len: usize,
     /// The packet that has begun ends its frame.
     ends_frame: bool,
     /// A packet of the frame was renumbered, so its packed form can't be forwarded.
@@ -83,6 +85,7 @@ impl Packer {
             output: Buffer::default(),
             frame_ids: [0; 2],
             complete_len: 0,
+            reply_len: 0,
             ends_frame: false,
             renumbered: false,
             body: None,
@@ -245,9 +248,21 @@ impl Packer {
         self.paced.as_ref().map_or(usize::MAX, |paced| paced.frame_len()).min(self.shared_len_max)
     }
 
+    /// Makes a frame of the complete packets, since no more have come yet; they may be of a reply that `goes_on`.
+    pub(super) fn flush(&mut self, goes_on: bool, pass: &mut Pass<'_>) -> Result<(), Cause> {
+        // Who gets a reply in two parts may well wait for the first.
+        let more = goes_on && self.reply_len >= LONG_REPLY_LEN;
+        self.emit(more, pass)?;
+        if !goes_on {
+            self.reply_len = 0;
+        }
+        Ok(())
+    }
+
     /// Makes a frame of the complete packets; `more` follow them at once, or somebody waits for them.
-    pub(super) fn emit(&mut self, more: bool, pass: &mut Pass<'_>) -> Result<(), Cause> {
+    fn emit(&mut self, more: bool, pass: &mut Pass<'_>) -> Result<(), Cause> {
         let len = std::mem::take(&mut self.complete_len);
+        self.reply_len = self.reply_len.saturating_add(len);
         let mut tried = None;
         if let Some(Large::Collected { reservation, since, missing_len, tried_level, .. }) = self.large.take()
         {
@@ -447,6 +462,8 @@ const PASSED_LEN_MIN: usize = 16 << 10;
 /// Frames of several packets are closed at this length: packing it takes a worker about a millisecond, and a
 /// larger one packs hardly better (`docs/adr/0006-frame-size.md`).
 const TARGET_LEN: usize = 128 << 10;
+/// Of a longer reply nobody waits for what has come so far, as for a reply that comes in two parts.
+const LONG_REPLY_LEN: usize = 256 << 10;
 /// Below this a limit is taken for a mistake: every server's least `max_allowed_packet` is 1 KiB.
 const LEAST_SHARED_LEN: usize = 511;
 const TIDB_UNLUCKY_LEN: usize = 32 << 10;
