@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use codec::Algorithm;
-use codec::pace::{PackingServer, Replies, RepliesSeen, ReplyTimes};
+use codec::pace::{LevelsSeen, PackingServer, Replies, RepliesSeen, ReplyTimes};
 use wire::Side;
 
 /// What is known of the link to a peer, in the direction towards it.
@@ -53,6 +53,7 @@ pub(crate) struct Link {
     since: Instant,
     seen: Mutex<Option<Seen>>,
     reader_gains: Mutex<Option<(bool, Instant)>>,
+    levels: Mutex<Option<(LevelsSeen, Instant)>>,
     zlib: Mutex<Replies>,
     zstd: Mutex<Replies>,
     reply_times: Mutex<ReplyTimes>,
@@ -135,6 +136,7 @@ impl Link {
             since: Instant::now(),
             seen: Mutex::default(),
             reader_gains: Mutex::default(),
+            levels: Mutex::default(),
             zlib: Mutex::default(),
             zstd: Mutex::default(),
             reply_times: Mutex::default(),
@@ -189,6 +191,16 @@ impl Link {
         if found.is_none_or(|(_, earlier)| earlier <= at) {
             *found = Some((gains, at));
         }
+    }
+
+    /// What levels of frames with history do to what goes over it, if that was found lately.
+    pub(crate) fn levels(&self) -> Option<LevelsSeen> {
+        lock(&self.levels).as_ref().filter(|(_, at)| at.elapsed() < TRUE_FOR).map(|(seen, _)| seen.clone())
+    }
+
+    /// A session has found that just now.
+    pub(crate) fn found_levels(&self, seen: LevelsSeen) {
+        *lock(&self.levels) = Some((seen, Instant::now()));
     }
 
     /// An exchange took so long, without what packing added.

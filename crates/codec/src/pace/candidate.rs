@@ -98,6 +98,14 @@ impl Candidate {
         Some(self.bytes_per_s).filter(|_| self.is_seen).zip(self.large_ratio)
     }
 
+    /// It was seen to do so by another session.
+    pub(super) const fn assume(&mut self, bytes_per_s: f64, ratio: f64) {
+        self.bytes_per_s = bytes_per_s;
+        self.large_ratio = Some(ratio);
+        self.is_seen = true;
+        self.warm = 1;
+    }
+
     /// What was seen is true no more.
     pub(super) const fn forget(&mut self) {
         self.is_seen = false;

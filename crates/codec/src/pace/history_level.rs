@@ -5,7 +5,8 @@
 //!                         the link alone, if it isn't
 //! ```
 //! A history can't change its level, and begins without anything to refer to. So a level is changed only where that promises
-//! much, and rarely: what was tried is known, what wasn't is guessed from the level that is used.
+//! much for some frames on end, and rarely: what was tried is known, here or by an earlier session, what wasn't is guessed from
+//! the level that is used. A first trial is short.
 //!
 //! Invariants: one level at a time; a change that is taken back makes the next one rarer.
 
@@ -15,11 +16,26 @@ use crate::Algorithm;
 /// The levels that are not used now.
 #[derive(Debug)]
 pub(super) struct HistoryLevel {
+    algorithm: Algorithm,
     others: Vec<Candidate>,
     /// Large frames since the last change that were packed, or would have been if this level were faster.
     frames: u32,
     /// How many there have to be before the next one.
     stay: u32,
+    /// Of the last ones on end, how many would have been better at another level.
+    better: u32,
+    /// The level that is used was never used before.
+    is_trial: bool,
+    /// How well this level packed the data that the others are known by.
+    ratio: Option<f64>,
+}
+
+/// What a session's levels do, for the next one over the same link.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LevelsSeen {
+    algorithm: Algorithm,
+    /// Level, plain bytes per second, plain in terms of packed length; first what is used.
+    levels: Vec<(u8, f64, f64)>,
 }
 
 impl HistoryLevel {
@@ -31,33 +47,89 @@ impl HistoryLevel {
             Algorithm::Zlib | Algorithm::Uncompressed => (1, Vec::new()),
         };
         let others = others.into_iter().filter(|other| other.level() != first).collect();
-        (Self { others, frames: 0, stay: STAY_MIN }, Candidate::only(algorithm, first))
+        let this =
+            Self { algorithm, others, frames: 0, stay: STAY_MIN, better: 0, is_trial: false, ratio: None };
+        (this, Candidate::only(algorithm, first))
     }
 
-    /// A large frame was packed or, for want of speed, was not, over a link that carries so many bytes per second: another level
-    /// may be the `current` one from now on.
-    pub(super) fn frame(&mut self, current: &mut Candidate, link_bytes_per_s: f64) {
-        self.frames += 1;
-        if self.frames < self.stay {
+    /// What is known, unless that is too little.
+    pub(super) fn seen(&self, current: &Candidate) -> Option<LevelsSeen> {
+        let of = |it: &Candidate| it.seen().map(|(packs_per_s, ratio)| (it.level(), packs_per_s, ratio));
+        let first = of(current).filter(|_| !self.is_trial && self.frames >= TRIAL_FRAMES)?;
+        let others = self.others.iter().filter_map(of);
+        Some(LevelsSeen { algorithm: self.algorithm, levels: std::iter::once(first).chain(others).collect() })
+    }
+
+    /// Another session found that: its level is the `current` one, as long as nothing was packed.
+    pub(super) fn assume(&mut self, seen: &LevelsSeen, current: &mut Candidate) {
+        let Some((first, _, ratio)) = seen.levels.first().filter(|_| seen.algorithm == self.algorithm) else {
             return;
-        }
-        let Some(now) = Speed::of(current) else { return };
-        let score = |level: u8, speed: Speed| speed.s_per_byte(link_bytes_per_s) * HARDER.powi(step(level));
-        let known = |other: &Candidate| {
-            Speed::of(other).unwrap_or_else(|| now.guessed(step(other.level()) - step(current.level())))
         };
-        // Harder packing is slower, so it is no use where the link waits for the codec, whatever others were seen to do once.
-        let hardest = if now.fills(link_bytes_per_s) { u8::MAX } else { current.level() };
-        let others = self.others.iter_mut().filter(|other| other.level() <= hardest);
-        let scores = others.map(|other| (score(other.level(), known(other)), other));
-        let best = scores.min_by(|(a, _), (b, _)| a.total_cmp(b));
-        if let Some((_, other)) = best.filter(|(least, _)| *least < score(current.level(), now) * GAIN) {
+        if current.level() != *first {
+            let Some(other) = self.others.iter_mut().find(|other| other.level() == *first) else { return };
             std::mem::swap(current, other);
-            self.changed();
+        }
+        self.ratio = Some(*ratio);
+        for (level, packs_per_s, ratio) in &seen.levels {
+            if let Some(it) =
+                self.others.iter_mut().chain(Some(&mut *current)).find(|it| it.level() == *level)
+            {
+                it.assume(*packs_per_s, *ratio);
+            }
+        }
+    }
+
+    /// A large frame was packed or, for want of speed, was not, over a link that carries so many bytes per second, or is never the
+    /// limit as far as anybody has seen: another level may be the `current` one from now on.
+    pub(super) fn frame(&mut self, current: &mut Candidate, link_bytes_per_s: Option<f64>) {
+        self.frames += 1;
+        let Some(now) = Speed::of(current) else { return };
+        self.follow_data(now.ratio);
+        let better = self.better(current.level(), now, link_bytes_per_s);
+        self.better = if better.is_some() { self.better + 1 } else { 0 };
+        let was_tried = self.is_trial && self.frames == TRIAL_FRAMES;
+        self.is_trial &= !was_tried;
+        if let Some(at) = better.filter(|_| was_tried || self.better >= AGREE && self.frames >= self.stay)
+            && let Some(other) = self.others.get_mut(at)
+        {
+            let is_trial = Speed::of(other).is_none();
+            std::mem::swap(current, other);
+            self.changed(is_trial);
         } else if self.frames >= STAY_MAX {
             // What was seen so long ago may not be true of today's rows.
             self.others.iter_mut().for_each(Candidate::forget);
             (self.frames, self.stay) = (0, STAY_MIN);
+        }
+    }
+
+    /// Which of the others would be better than the `level` that is used.
+    fn better(&self, level: u8, now: Speed, link_bytes_per_s: Option<f64>) -> Option<usize> {
+        let score =
+            |level: u8, speed: Speed| speed.s_per_byte(link_bytes_per_s) * HARDER.powi(step(level));
+        let known = |other: &Candidate| {
+            Speed::of(other).unwrap_or_else(|| now.guessed(step(other.level()) - step(level)))
+        };
+        // Harder packing is slower, so it is no use where the link waits for the codec, whatever others were seen to do once.
+        let hardest = if now.fills(link_bytes_per_s) { u8::MAX } else { level };
+        let others = self.others.iter().enumerate().filter(|(_, other)| other.level() <= hardest);
+        let scores = others.map(|(at, other)| (score(other.level(), known(other)), at));
+        let best = scores.min_by(|(a, _), (b, _)| a.total_cmp(b));
+        best.filter(|(least, _)| *least < score(level, now) * GAIN).map(|(_, at)| at)
+    }
+
+    /// What others did to data that packed otherwise says nothing of this.
+    fn follow_data(&mut self, ratio: f64) {
+        if self.frames < TRIAL_FRAMES {
+            return;
+        }
+        match self.ratio {
+            Some(known) if ratio < known * SAME_DATA && known < ratio * SAME_DATA => {}
+            known => {
+                if known.is_some() {
+                    self.others.iter_mut().for_each(Candidate::forget);
+                }
+                self.ratio = Some(ratio);
+            }
         }
     }
 
@@ -67,12 +139,14 @@ impl HistoryLevel {
             && let Some(before) = self.others.iter_mut().find(|other| other.level() == level)
         {
             std::mem::swap(current, before);
-            self.changed();
+            self.changed(false);
         }
     }
 
-    fn changed(&mut self) {
-        self.frames = 0;
+    fn changed(&mut self, is_trial: bool) {
+        self.is_trial = is_trial;
+        self.ratio = None;
+        (self.frames, self.better) = (0, 0);
         self.stay = (self.stay * 2).min(STAY_MAX);
     }
 }
@@ -99,13 +173,14 @@ impl Speed {
     }
 
     /// Whether the link has always something to send.
-    fn fills(self, link_bytes_per_s: f64) -> bool {
-        self.packs_per_s >= link_bytes_per_s * self.ratio
+    fn fills(self, link_bytes_per_s: Option<f64>) -> bool {
+        link_bytes_per_s.is_some_and(|link| self.packs_per_s >= link * self.ratio)
     }
 
-    fn s_per_byte(self, link_bytes_per_s: f64) -> f64 {
+    fn s_per_byte(self, link_bytes_per_s: Option<f64>) -> f64 {
         let pack_s = 1.0 / self.packs_per_s;
-        let (stored_s, link_s) = (1.0 / link_bytes_per_s, 1.0 / link_bytes_per_s / self.ratio);
+        let Some(link) = link_bytes_per_s else { return pack_s };
+        let (stored_s, link_s) = (1.0 / link, 1.0 / link / self.ratio);
         if pack_s <= link_s { link_s } else { pack_s * stored_s / (pack_s + stored_s - link_s) }
     }
 }
@@ -132,6 +207,12 @@ const GAIN: f64 = 0.97;
 /// Large frames between two changes.
 const STAY_MIN: u32 = 16;
 const STAY_MAX: u32 = 4096;
+/// Frames on end for which it has to: the rate of a link looks otherwise for a few between two scans.
+const AGREE: u32 = 16;
+/// Frames at a new level until it is known: those that pay for memory, and as many.
+const TRIAL_FRAMES: u32 = 8;
+/// The same data packs as well but for so much.
+const SAME_DATA: f64 = 1.25;
 
 #[cfg(test)]
 mod tests {
@@ -147,7 +228,7 @@ mod tests {
         for _ in 0..10_000 {
             let (packs_per_s, ratio) = does(current.level());
             current.learn(LEN, LEN / ratio, LEN / packs_per_s);
-            history.frame(current, link_bytes_per_s);
+            history.frame(current, Some(link_bytes_per_s));
             if levels.last() != Some(&current.level()) {
                 levels.push(current.level());
             }
@@ -203,10 +284,76 @@ mod tests {
             history.was_packed_at(3, current);
             let (packs_per_s, ratio) = text(3);
             current.learn(LEN, LEN / ratio, LEN / packs_per_s);
-            history.frame(current, 12.5e6);
+            history.frame(current, Some(12.5e6));
         }
         assert_eq!(candidates[0].level(), 3);
         assert!((2..6).contains(&refused.len()) && refused[1] - refused[0] > 60, "{refused:?}");
+    }
+
+    /// Packs so many frames; returns the level behind them.
+    fn pack(
+        (history, current): (&mut HistoryLevel, &mut Candidate),
+        frames: u32,
+        link_bytes_per_s: Option<f64>,
+        does: fn(u8) -> (f64, f64),
+    ) -> u8 {
+        for _ in 0..frames {
+            let (packs_per_s, ratio) = does(current.level());
+            current.learn(LEN, LEN / ratio, LEN / packs_per_s);
+            history.frame(current, link_bytes_per_s);
+        }
+        current.level()
+    }
+
+    #[test]
+    fn a_rate_that_is_other_for_some_frames_changes_nothing() {
+        let (mut history, mut candidates) = HistoryLevel::new(Algorithm::Zstd, 7);
+        let current = &mut candidates[0];
+        assert_eq!(pack((&mut history, current), 100, Some(12.5e6), text), 7);
+        assert_eq!(pack((&mut history, current), AGREE - 1, Some(60e6), text), 7);
+        assert_eq!(pack((&mut history, current), 1, Some(12.5e6), text), 7);
+        assert_ne!(pack((&mut history, current), 64, Some(125e6), text), 7);
+    }
+
+    #[test]
+    fn a_first_trial_of_a_level_is_short() {
+        let (mut history, mut candidates) = HistoryLevel::new(Algorithm::Zstd, 7);
+        let current = &mut candidates[0];
+        let slow = |level| if level == 7 { (20e6, 2.2) } else { (400e6, 2.0) };
+        // It looks as if there were time for it.
+        assert_eq!(pack((&mut history, current), STAY_MIN, Some(60e6), slow), 7);
+        assert_ne!(pack((&mut history, current), TRIAL_FRAMES, Some(60e6), slow), 7);
+    }
+
+    #[test]
+    fn a_link_that_is_never_the_limit_gets_the_fastest_level() {
+        let (mut history, mut candidates) = HistoryLevel::new(Algorithm::Zstd, 7);
+        assert_eq!(pack((&mut history, &mut candidates[0]), 1_000, None, digits), 1);
+    }
+
+    #[test]
+    fn the_next_session_begins_with_what_is_known_and_other_data_is_found_out_about() {
+        let (mut history, mut candidates) = HistoryLevel::new(Algorithm::Zstd, 7);
+        assert_eq!(history.seen(&candidates[0]), None);
+        assert_eq!(pack((&mut history, &mut candidates[0]), 1_000, Some(125e6), digits), 1);
+        let seen = history.seen(&candidates[0]).unwrap();
+
+        let (mut next, mut candidates) = HistoryLevel::new(Algorithm::Zstd, 7);
+        let current = &mut candidates[0];
+        next.assume(&seen, current);
+        assert_eq!(current.level(), 1);
+        assert_eq!(pack((&mut next, current), 1_000, Some(125e6), digits), 1);
+        assert_eq!(next.seen(current).unwrap().levels.len(), 2, "levels that are known are not tried again");
+        // What digits do says nothing of text.
+        assert_eq!(pack((&mut next, current), 200, Some(12.5e6), text), 7);
+
+        // It has no such level, or packs otherwise.
+        let (mut low, mut candidates) = HistoryLevel::new(Algorithm::Zstd, 3);
+        low.assume(&next.seen(current).unwrap(), &mut candidates[0]);
+        assert_eq!((candidates[0].level(), candidates[0].seen()), (3, None));
+        let (mut deflate, mut candidates) = HistoryLevel::new(Algorithm::Zlib, 9);
+        deflate.assume(&seen, &mut candidates[0]);
+        assert_eq!(candidates[0].seen(), None);
     }
 
     #[test]
@@ -215,7 +362,7 @@ mod tests {
         let (mut history, mut candidates) = HistoryLevel::new(Algorithm::Zlib, 9);
         for _ in 0..100 {
             candidates[0].learn(LEN, LEN / 2.0, 1e-3);
-            history.frame(&mut candidates[0], 1e9);
+            history.frame(&mut candidates[0], Some(1e9));
         }
         assert_eq!(candidates[0].level(), 1);
     }

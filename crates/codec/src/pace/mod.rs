@@ -49,6 +49,7 @@ use self::candidate::{Candidate, SMALL_LEN};
 pub use self::choice::{Choice, Reason};
 use self::drain::Drain;
 use self::history_level::HistoryLevel;
+pub use self::history_level::LevelsSeen;
 pub use self::look::Look;
 pub use self::packing_server::{LegChoice, LegReason, Packing, PackingServer, RepliesSeen, Sample, Trial};
 use self::queue::SHORT_OF_CPU;
@@ -195,6 +196,19 @@ impl Pace {
     #[must_use]
     pub const fn reader_gains(&self) -> Option<(bool, Duration)> {
         self.reader.found()
+    }
+
+    /// What the levels of frames with history were found to do, if enough were packed.
+    #[must_use]
+    pub fn levels_seen(&self) -> Option<LevelsSeen> {
+        self.history.as_ref()?.seen(self.candidates.first()?)
+    }
+
+    /// Another connection over the same link has found that; call it before anything was packed.
+    pub fn assume_levels(&mut self, seen: &LevelsSeen) {
+        if let (Some(history), Some(current)) = (&mut self.history, self.candidates.first_mut()) {
+            history.assume(seen, current);
+        }
     }
 
     /// The rate at which the destination takes bytes, per second, by which it is chosen, if it is known: that of the link, or of a
@@ -389,9 +403,12 @@ impl Pace {
         if number(plain_len) >= SMALL_LEN
             && !self.reader.is_limit()
             && let (Some(history), Some(current)) = (&mut self.history, self.candidates.first_mut())
-            && let Some(rate) = self.drain.bytes_per_s()
         {
-            history.frame(current, rate);
+            let rate = self.drain.bytes_per_s();
+            // What waits for an answer may be slow, and never leave a queue.
+            if rate.is_some() || self.had_more {
+                history.frame(current, rate);
+            }
         }
     }
 

@@ -159,9 +159,10 @@ impl Reader {
             }
             return;
         }
-        // Nothing waits while its buffer fills with packed bytes; that says nothing.
+        // Nothing waits while its buffer fills with packed bytes; that says nothing. Stored ones wait for the link then.
         let Some(limit) = &mut self.limit else { return };
-        if look.waiting_len() <= last.len {
+        let says_nothing_len = if last.is_packed { last.len } else { 0 };
+        if look.waiting_len() <= says_nothing_len {
             limit.other_since = None;
         } else if look.now.saturating_sub(*limit.other_since.get_or_insert(look.now)) >= OTHER_TIME {
             self.limit = None;
@@ -247,3 +248,32 @@ const PAUSE_MIN: Duration = Duration::from_millis(500);
 /// After what another connection has found.
 const PAUSE_ASSUMED: Duration = Duration::from_secs(4);
 const PAUSE_MAX: Duration = Duration::from_secs(16);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look(ms: u64, reader_waits: bool, unsent_len: u64) -> Look {
+        let now = Duration::from_millis(ms);
+        Look { now, reader_waits, queued_len: 300_000, unsent_len, window_len: 200_000, ..Look::NOTHING }
+    }
+
+    /// Whether it still passes for the limit `ms` after its window was closed once, behind such frames.
+    fn is_limit_after(ms: u64, is_packed: bool, unsent_len: u64) -> bool {
+        let mut reader = Reader::new();
+        let last = Last { is_packed, len: 131_000 };
+        reader.look(&look(0, true, unsent_len), last, Some(12e6));
+        assert!(reader.is_limit());
+        (1..=ms).for_each(|ms| reader.look(&look(ms, false, unsent_len), last, Some(12e6)));
+        reader.is_limit()
+    }
+
+    #[test]
+    fn a_reader_that_was_late_once_is_no_limit_any_more_when_stored_frames_wait_for_the_link() {
+        assert!(is_limit_after(40, false, 64_000));
+        assert!(!is_limit_after(60, false, 64_000));
+        // A source that is slow, or a buffer that fills with packed bytes, says nothing.
+        assert!(is_limit_after(60, false, 0));
+        assert!(is_limit_after(60, true, 64_000));
+    }
+}

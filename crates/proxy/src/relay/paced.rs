@@ -97,6 +97,9 @@ impl Paced {
         if let Some(gains) = link.reader_gains() {
             pace.assume_reader(gains);
         }
+        if let Some(levels) = link.levels() {
+            pace.assume_levels(&levels);
+        }
         let looker = Looker::new(leg, pace.room().unsent_len)?;
         let mut paced = Self::new(Chooser::Latency(Box::new(pace)), Some(looker), link, algorithm, side);
         paced.told.peer = leg.peer_address();
@@ -191,10 +194,12 @@ impl Paced {
         if let Some((rate, at)) = self.chooser.link_seen() {
             self.link.saw(rate, at);
         }
-        if let Chooser::Latency(pace) = &self.chooser
-            && let Some((gains, at)) = pace.reader_gains()
-        {
+        let Chooser::Latency(pace) = &self.chooser else { return };
+        if let Some((gains, at)) = pace.reader_gains() {
             self.link.found_reader(gains, at);
+        }
+        if let Some(levels) = pace.levels_seen() {
+            self.link.found_levels(levels);
         }
     }
 
