@@ -163,7 +163,10 @@ impl Link {
     /// Whether it has shown anything lately that a session would go by.
     fn is_known(&self) -> bool {
         let is_blank = self.server().is_blank(self.now());
-        !is_blank || self.bytes_per_s().is_some() || self.reader_gains().is_some()
+        !is_blank
+            || self.bytes_per_s().is_some()
+            || self.reader_gains().is_some()
+            || lock(&self.levels).as_ref().is_some_and(|(_, at)| at.elapsed() < TRUE_FOR)
     }
 
     /// A session has seen it, at that time on the clock that sessions share. Those that are busy at once see their shares of

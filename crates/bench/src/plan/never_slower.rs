@@ -71,12 +71,9 @@ impl Plan for NeverSlower {
         &["unlimited", "1gbit,500us", "100mbit,1.4ms", "10mbit,40ms"]
     }
 
-    /// In full only those cells that need it are measured more often ([`again`]).
-    fn repetitions(&self, scale: Scale) -> u32 {
-        match scale {
-            Scale::Smoke | Scale::Full => 2,
-            Scale::Laptop => 6,
-        }
+    /// Only those cells that need it are measured more often ([`again`]).
+    fn repetitions(&self, _scale: Scale) -> u32 {
+        2
     }
 
     fn steps(&self, world: &World) -> anyhow::Result<Vec<Step>> {
@@ -84,10 +81,12 @@ impl Plan for NeverSlower {
     }
 
     fn next(&self, world: &World, results: &Results) -> Batch {
-        match world.scale {
-            Scale::Smoke | Scale::Laptop => Batch::default(),
-            Scale::Full => again::batch(comparisons(world), results, world.repetitions),
-        }
+        let rounds_max = match world.scale {
+            Scale::Smoke => return Batch::default(),
+            Scale::Laptop => again::ROUNDS_MAX_LAPTOP,
+            Scale::Full => again::ROUNDS_MAX,
+        };
+        again::batch(comparisons(world), results, world.repetitions, rounds_max)
     }
 
     fn has_heat_maps(&self) -> bool {

@@ -104,8 +104,7 @@ impl HistoryLevel {
 
     /// Which of the others would be better than the `level` that is used.
     fn better(&self, level: u8, now: Speed, link_bytes_per_s: Option<f64>) -> Option<usize> {
-        let score =
-            |level: u8, speed: Speed| speed.s_per_byte(link_bytes_per_s) * HARDER.powi(step(level));
+        let score = |level: u8, speed: Speed| speed.s_per_byte(link_bytes_per_s) * HARDER.powi(step(level));
         let known = |other: &Candidate| {
             Speed::of(other).unwrap_or_else(|| now.guessed(step(other.level()) - step(level)))
         };

@@ -1,9 +1,9 @@
-//! Which cells of a full run are measured again.
+//! Which cells are measured again.
 //!
 //! ```text
 //!  every setting            2 rounds
 //!  what may be the best     8 rounds: none, the policy, direct, and fixed settings within 15 % of the best
-//!  the same, if undecided   six rounds at a time, at most 38
+//!  the same, if undecided   six rounds at a time, at most 38, at laptop scale 14
 //! ```
 //! A setting that is far from the best in every round can't be what the policy is held against, and a cell whose intervals are
 //! narrow enough is not made truer by more of it. So a full run takes hours and not days. Against none it is how wide an
@@ -23,7 +23,7 @@ use crate::record::{Cell, Metric, Setting};
 use crate::results::{Pair, Results, uncompressed};
 
 /// The next rounds, behind the `first` ones of everything.
-pub(super) fn batch(comparisons: Vec<Comparison>, results: &Results, first: u32) -> Batch {
+pub(super) fn batch(comparisons: Vec<Comparison>, results: &Results, first: u32, rounds_max: u32) -> Batch {
     let verdict = Verdict::of(results);
     let wants_more = |cell: &Cell| results.rounds(cell) < ROUNDS_MIN || verdict.is_open(cell);
     let open: Vec<Comparison> =
@@ -33,7 +33,7 @@ pub(super) fn batch(comparisons: Vec<Comparison>, results: &Results, first: u32)
     let least = open.iter().map(rounds).min().unwrap_or(0).max(first);
     // Where an interrupted batch began.
     let start = first + (least - first) / ROUNDS * ROUNDS;
-    if start + ROUNDS > ROUNDS_MAX {
+    if start + ROUNDS > rounds_max {
         return Batch::default();
     }
     let steps = open.into_iter().flat_map(|comparison| near_the_best(comparison, results));
@@ -65,7 +65,9 @@ const NEAR: f64 = 0.85;
 const ROUNDS_FAR_MIN: usize = 2;
 const ROUNDS: u32 = 6;
 const ROUNDS_MIN: u32 = 8;
-const ROUNDS_MAX: u32 = 38;
+pub(super) const ROUNDS_MAX: u32 = 38;
+/// An hour has room for no more.
+pub(super) const ROUNDS_MAX_LAPTOP: u32 = 14;
 
 #[cfg(test)]
 mod tests {
@@ -105,7 +107,7 @@ mod tests {
         let results = Results::of(&fixture::records_of(samples));
         let mut links: Vec<&str> = told.iter().map(|(link, ..)| *link).collect();
         links.dedup();
-        let batch = batch(links.into_iter().map(comparison).collect(), &results, 2);
+        let batch = batch(links.into_iter().map(comparison).collect(), &results, 2, ROUNDS_MAX);
         let told = batch.steps.iter().map(|step| format!("{} {}", step.cell.link, step.cell.setting));
         (told.collect(), batch.repetitions)
     }
@@ -164,7 +166,7 @@ mod tests {
         let all = of(Setting::None, noisy.clone()).chain(of(Setting::Latency, slower_by_turns(&noisy)));
         let mut records = fixture::records_of(all);
         records.samples.retain(is_kept);
-        batch(vec![comparison("1gbit")], &Results::of(&records), 2).repetitions
+        batch(vec![comparison("1gbit")], &Results::of(&records), 2, ROUNDS_MAX).repetitions
     }
 
     #[test]
