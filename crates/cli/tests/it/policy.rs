@@ -22,8 +22,8 @@ fn run(server: &RealServer, to: &[&str], compression: &str, sql: &str) -> Vec<u8
         .command("mysql")
         .unwrap()
         .arg("--no-defaults")
-        .args(to)
         .args(["-u", USER, "--ssl-mode=DISABLED"])
+        .args(to)
         .args(["--get-server-public-key", "--quick", "-N"])
         .arg(format!("-p{PASSWORD}"))
         .arg(format!("--compression-algorithms={compression}"))
@@ -130,17 +130,20 @@ fn a_slow_link_gets_packed_frames_and_an_idle_one_stored_ones() {
 }
 
 #[test]
-fn equal_rows_are_packed_though_the_link_is_no_limit() {
+fn equal_rows_are_packed_over_tls_though_the_link_is_no_limit() {
     let Some(server) = required(Kind::MySql) else { return };
     let sql = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 400) \
                select repeat(left(sha2(i, 256), 32), 2000) from n";
     let direct = select(server, server.address().port(), "uncompressed", sql);
-    let options = ["--compression-algorithms=uncompressed", "--policy=latency"];
+    let folder = tempfile::tempdir().unwrap();
+    let certificate = format!("--tls-self-signed={}", folder.path().display());
+    let options = ["--compression-algorithms=uncompressed", "--policy=latency", &certificate];
     let mut ratios = Vec::new();
     while ratios.last().is_none_or(|ratio| *ratio < 20.0) {
         assert!(ratios.len() < RUNS_MAX, "{ratios:.2?}");
         let (process, port) = proxy(&server.address().to_string(), &options);
-        assert!(select(server, port, "zstd", sql) == direct);
+        let to = ["-h", "127.0.0.1", "-P", &port.to_string(), "--ssl-mode=REQUIRED"];
+        assert!(run(server, &to, "zstd", sql) == direct);
         let ended = ended(process);
         ratios.push(number(&ended[0], "plain_len") / number(&ended[0], "client_leg_len"));
     }
