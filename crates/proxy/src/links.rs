@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use codec::Algorithm;
-use codec::pace::{LevelsSeen, PackingServer, Replies, RepliesSeen, ReplyTimes};
+use codec::pace::{LevelSeen, PackingServer, Replies, RepliesSeen, ReplyTimes};
 use wire::Side;
 
 /// What is known of the link to a peer, in the direction towards it.
@@ -53,7 +53,7 @@ pub(crate) struct Link {
     since: Instant,
     seen: Mutex<Option<Seen>>,
     reader_gains: Mutex<Option<(bool, Instant)>>,
-    levels: Mutex<Option<(LevelsSeen, Instant)>>,
+    levels: Mutex<Vec<(LevelSeen, Instant)>>,
     zlib: Mutex<Replies>,
     zstd: Mutex<Replies>,
     reply_times: Mutex<ReplyTimes>,
@@ -166,7 +166,7 @@ impl Link {
         !is_blank
             || self.bytes_per_s().is_some()
             || self.reader_gains().is_some()
-            || lock(&self.levels).as_ref().is_some_and(|(_, at)| at.elapsed() < TRUE_FOR)
+            || !self.levels().is_empty()
     }
 
     /// A session has seen it, at that time on the clock that sessions share. Those that are busy at once see their shares of
@@ -196,14 +196,22 @@ impl Link {
         }
     }
 
-    /// What levels of frames with history do to what goes over it, if that was found lately.
-    pub(crate) fn levels(&self) -> Option<LevelsSeen> {
-        lock(&self.levels).as_ref().filter(|(_, at)| at.elapsed() < TRUE_FOR).map(|(seen, _)| seen.clone())
+    /// What levels of frames with history do to what goes over it, as far as that was seen lately.
+    pub(crate) fn levels(&self) -> Vec<LevelSeen> {
+        let levels = lock(&self.levels);
+        levels.iter().filter(|(_, at)| at.elapsed() < TRUE_FOR).map(|(seen, _)| *seen).collect()
     }
 
-    /// A session has found that just now.
-    pub(crate) fn found_levels(&self, seen: LevelsSeen) {
-        *lock(&self.levels) = Some((seen, Instant::now()));
+    /// A session has seen that just now.
+    pub(crate) fn saw_levels(&self, seen: &[LevelSeen]) {
+        let mut levels = lock(&self.levels);
+        for now in seen {
+            levels.retain(|(before, _)| (before.algorithm, before.level) != (now.algorithm, now.level));
+            for (before, _) in levels.iter_mut().filter(|(before, _)| before.algorithm == now.algorithm) {
+                before.is_used &= !now.is_used;
+            }
+            levels.push((*now, Instant::now()));
+        }
     }
 
     /// An exchange took so long, without what packing added.
@@ -244,6 +252,8 @@ const LINKS_MAX: usize = 4096;
 mod tests {
     use std::net::Ipv4Addr;
 
+    use codec::pace::{Pace, PackedFrame};
+
     use super::*;
 
     fn address(number: u32) -> SocketAddr {
@@ -272,6 +282,36 @@ mod tests {
             link.found_reader(gains, Duration::from_secs(s));
         }
         assert_eq!(link.reader_gains(), Some(true));
+    }
+
+    #[test]
+    fn what_levels_were_seen_to_do_is_known_of_each_and_of_each_algorithm_which_is_used() {
+        let seen = |algorithm, link_bytes_per_s| {
+            let mut pace = Pace::with_history(algorithm, 7);
+            pace.assume_link(link_bytes_per_s);
+            for _ in 0..100 {
+                pace.choose(1 << 17, true, Duration::ZERO, &mut Replies::default());
+                let level = pace.level();
+                // Each step is twice as slow, and packs somewhat better.
+                let took = Duration::from_micros(250 << level);
+                pace.packed(PackedFrame::alone(level, 1 << 17, 40_000 - 1_500 * usize::from(level)), took);
+            }
+            pace.take_levels_seen()
+        };
+        let link = Link::new();
+        assert_eq!(link.levels(), []);
+        let used = |algorithm| {
+            let levels = link.levels();
+            let mut used = levels.iter().filter(|seen| seen.algorithm == algorithm && seen.is_used);
+            (used.next().map(|seen| seen.level), used.count())
+        };
+        link.saw_levels(&seen(Algorithm::Zlib, 1e6));
+        link.saw_levels(&seen(Algorithm::Zstd, 125e6));
+        assert_eq!((used(Algorithm::Zlib), used(Algorithm::Zstd)), ((Some(1), 0), (Some(1), 0)));
+        link.saw_levels(&seen(Algorithm::Zstd, 0.1e6));
+        assert_eq!((used(Algorithm::Zlib), used(Algorithm::Zstd)), ((Some(1), 0), (Some(7), 0)));
+        let levels: Vec<u8> = link.levels().iter().map(|seen| seen.level).collect();
+        assert!(levels.len() == 4 && [1, 3, 7].iter().all(|level| levels.contains(level)), "{levels:?}");
     }
 
     #[test]

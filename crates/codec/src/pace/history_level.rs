@@ -24,18 +24,27 @@ pub(super) struct HistoryLevel {
     stay: u32,
     /// Of the last ones on end, how many would have been better at another level.
     better: u32,
-    /// The level that is used was never used before.
+    /// Nothing was known of the level that is used when it was chosen.
     is_trial: bool,
+    /// A frame was packed since that was told.
+    is_news: bool,
     /// How well this level packed the data that the others are known by.
     ratio: Option<f64>,
 }
 
-/// What a session's levels do, for the next one over the same link.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LevelsSeen {
-    algorithm: Algorithm,
-    /// Level, plain bytes per second, plain in terms of packed length; first what is used.
-    levels: Vec<(u8, f64, f64)>,
+/// What a level of frames with history was seen to do, for the next session over the same link.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LevelSeen {
+    /// Whose level.
+    pub algorithm: Algorithm,
+    /// zstd's.
+    pub level: u8,
+    /// Plain bytes per second that it packs.
+    packs_per_s: f64,
+    /// Plain in terms of packed length.
+    ratio: f64,
+    /// The one that is used.
+    pub is_used: bool,
 }
 
 impl HistoryLevel {
@@ -47,47 +56,60 @@ impl HistoryLevel {
             Algorithm::Zlib | Algorithm::Uncompressed => (1, Vec::new()),
         };
         let others = others.into_iter().filter(|other| other.level() != first).collect();
-        let this =
-            Self { algorithm, others, frames: 0, stay: STAY_MIN, better: 0, is_trial: false, ratio: None };
+        let this = Self {
+            algorithm,
+            others,
+            frames: 0,
+            stay: STAY_MIN,
+            better: 0,
+            is_trial: false,
+            ratio: None,
+            is_news: false,
+        };
         (this, Candidate::only(algorithm, first))
     }
 
-    /// What is known, unless that is too little.
-    pub(super) fn seen(&self, current: &Candidate) -> Option<LevelsSeen> {
-        let of = |it: &Candidate| it.seen().map(|(packs_per_s, ratio)| (it.level(), packs_per_s, ratio));
-        let first = of(current).filter(|_| !self.is_trial && self.frames >= TRIAL_FRAMES)?;
-        let others = self.others.iter().filter_map(of);
-        Some(LevelsSeen { algorithm: self.algorithm, levels: std::iter::once(first).chain(others).collect() })
+    /// What was seen here since the last call, unless that is too little.
+    pub(super) fn take_seen(&mut self, current: &Candidate) -> Vec<LevelSeen> {
+        if !std::mem::take(&mut self.is_news) || self.is_trial || !current.is_known_here() {
+            return Vec::new();
+        }
+        let algorithm = self.algorithm;
+        let of = |it: &Candidate| {
+            let (packs_per_s, ratio) = it.seen().filter(|_| it.is_known_here())?;
+            let is_used = it.level() == current.level();
+            Some(LevelSeen { algorithm, level: it.level(), packs_per_s, ratio, is_used })
+        };
+        std::iter::once(current).chain(&self.others).filter_map(of).collect()
     }
 
-    /// Another session found that: its level is the `current` one, as long as nothing was packed.
-    pub(super) fn assume(&mut self, seen: &LevelsSeen, current: &mut Candidate) {
-        let Some((first, _, ratio)) = seen.levels.first().filter(|_| seen.algorithm == self.algorithm) else {
-            return;
-        };
-        if current.level() != *first {
-            let Some(other) = self.others.iter_mut().find(|other| other.level() == *first) else { return };
-            std::mem::swap(current, other);
-        }
-        self.ratio = Some(*ratio);
-        for (level, packs_per_s, ratio) in &seen.levels {
-            if let Some(it) =
-                self.others.iter_mut().chain(Some(&mut *current)).find(|it| it.level() == *level)
-            {
+    /// Other sessions have seen that: the `current` level may be an easier one, as long as nothing was packed. A harder one takes more
+    /// memory, and is no use to who has few large frames.
+    pub(super) fn assume(&mut self, seen: &[LevelSeen], current: &mut Candidate) {
+        let seen = seen.iter().filter(|seen| seen.algorithm == self.algorithm);
+        for LevelSeen { level, packs_per_s, ratio, is_used, .. } in seen {
+            let is_first = *is_used && *level < current.level();
+            if is_first && let Some(other) = self.others.iter_mut().find(|other| other.level() == *level) {
+                std::mem::swap(current, other);
+            }
+            let mut known = self.others.iter_mut().chain(Some(&mut *current));
+            if let Some(it) = known.find(|it| it.level() == *level) {
                 it.assume(*packs_per_s, *ratio);
             }
         }
+        self.ratio = current.seen().map(|(_, ratio)| ratio);
     }
 
     /// A large frame was packed or, for want of speed, was not, over a link that carries so many bytes per second, or is never the
     /// limit as far as anybody has seen: another level may be the `current` one from now on.
     pub(super) fn frame(&mut self, current: &mut Candidate, link_bytes_per_s: Option<f64>) {
         self.frames += 1;
+        self.is_news = true;
         let Some(now) = Speed::of(current) else { return };
         self.follow_data(now.ratio);
         let better = self.better(current.level(), now, link_bytes_per_s);
         self.better = if better.is_some() { self.better + 1 } else { 0 };
-        let was_tried = self.is_trial && self.frames == TRIAL_FRAMES;
+        let was_tried = self.is_trial && self.frames >= TRIAL_FRAMES && !current.is_cold();
         self.is_trial &= !was_tried;
         if let Some(at) = better.filter(|_| was_tried || self.better >= AGREE && self.frames >= self.stay)
             && let Some(other) = self.others.get_mut(at)
@@ -121,11 +143,14 @@ impl HistoryLevel {
         if self.frames < TRIAL_FRAMES {
             return;
         }
-        match self.ratio {
+        // More than that is all the same.
+        let ratio = ratio.min(RATIO_HIGH);
+        match self.ratio.map(|known| known.min(RATIO_HIGH)) {
             Some(known) if ratio < known * SAME_DATA && known < ratio * SAME_DATA => {}
             known => {
                 if known.is_some() {
                     self.others.iter_mut().for_each(Candidate::forget);
+                    self.stay = self.stay.min(STAY_OTHER_DATA);
                 }
                 self.ratio = Some(ratio);
             }
@@ -206,12 +231,16 @@ const GAIN: f64 = 0.97;
 /// Large frames between two changes.
 const STAY_MIN: u32 = 16;
 const STAY_MAX: u32 = 4096;
+/// Where the data has changed.
+const STAY_OTHER_DATA: u32 = 256;
 /// Frames on end for which it has to: the rate of a link looks otherwise for a few between two scans.
 const AGREE: u32 = 16;
 /// Frames at a new level until it is known: those that pay for memory, and as many.
 const TRIAL_FRAMES: u32 = 8;
 /// The same data packs as well but for so much.
 const SAME_DATA: f64 = 1.25;
+/// Rows that pack so well do so by half or twice as well from one frame to the next.
+const RATIO_HIGH: f64 = 16.0;
 
 #[cfg(test)]
 mod tests {
@@ -331,28 +360,55 @@ mod tests {
     }
 
     #[test]
-    fn the_next_session_begins_with_what_is_known_and_other_data_is_found_out_about() {
+    fn the_next_session_begins_with_what_was_seen_and_other_data_is_found_out_about() {
         let (mut history, mut candidates) = HistoryLevel::new(Algorithm::Zstd, 7);
-        assert_eq!(history.seen(&candidates[0]), None);
+        assert_eq!(history.take_seen(&candidates[0]), []);
         assert_eq!(pack((&mut history, &mut candidates[0]), 1_000, Some(125e6), digits), 1);
-        let seen = history.seen(&candidates[0]).unwrap();
+        let seen = history.take_seen(&candidates[0]);
+        let used = |seen: &[LevelSeen]| seen.iter().find(|it| it.is_used).map(|it| it.level);
+        assert_eq!((used(&seen), seen.len()), (Some(1), 2));
+        assert_eq!(history.take_seen(&candidates[0]), [], "it is told once");
 
         let (mut next, mut candidates) = HistoryLevel::new(Algorithm::Zstd, 7);
         let current = &mut candidates[0];
         next.assume(&seen, current);
         assert_eq!(current.level(), 1);
+        // What others have seen is not told as if it were new.
+        pack((&mut next, current), 1, Some(125e6), digits);
+        assert_eq!(next.take_seen(current), []);
         assert_eq!(pack((&mut next, current), 1_000, Some(125e6), digits), 1);
-        assert_eq!(next.seen(current).unwrap().levels.len(), 2, "levels that are known are not tried again");
+        let told = next.take_seen(current);
+        assert_eq!((used(&told), told.len()), (Some(1), 1), "levels that are known are not tried again");
         // What digits do says nothing of text.
-        assert_eq!(pack((&mut next, current), 200, Some(12.5e6), text), 7);
+        assert_eq!(pack((&mut next, current), 400, Some(12.5e6), text), 7);
+        let seen = next.take_seen(current);
+        assert_eq!(used(&seen), Some(7));
 
+        // A harder one has to be worth it here.
+        let (mut large, mut candidates) = HistoryLevel::new(Algorithm::Zstd, 7);
+        large.assume(&seen, &mut candidates[0]);
+        assert_eq!(candidates[0].level(), 3);
+        assert_eq!(pack((&mut large, &mut candidates[0]), 2 * AGREE, Some(12.5e6), text), 7);
         // It has no such level, or packs otherwise.
         let (mut low, mut candidates) = HistoryLevel::new(Algorithm::Zstd, 3);
-        low.assume(&next.seen(current).unwrap(), &mut candidates[0]);
-        assert_eq!((candidates[0].level(), candidates[0].seen()), (3, None));
+        low.assume(&seen, &mut candidates[0]);
+        assert_eq!(candidates[0].level(), 3);
         let (mut deflate, mut candidates) = HistoryLevel::new(Algorithm::Zlib, 9);
         deflate.assume(&seen, &mut candidates[0]);
         assert_eq!(candidates[0].seen(), None);
+    }
+
+    #[test]
+    fn one_slow_first_frame_is_no_verdict() {
+        let (mut history, mut candidates) = HistoryLevel::new(Algorithm::Zstd, 7);
+        let current = &mut candidates[0];
+        assert_eq!(pack((&mut history, current), STAY_MIN, Some(12.5e6), text), 7);
+        current.learn(LEN, LEN / 3.0, LEN / 2e6);
+        // The others go stored.
+        (0..2 * TRIAL_FRAMES).for_each(|_| history.frame(current, Some(12.5e6)));
+        assert_eq!((current.level(), history.take_seen(current)), (7, Vec::new()));
+        assert_eq!(pack((&mut history, current), TRIAL_FRAMES, Some(12.5e6), text), 7);
+        assert_ne!(history.take_seen(current), []);
     }
 
     #[test]

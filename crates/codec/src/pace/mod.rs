@@ -49,7 +49,7 @@ use self::candidate::{Candidate, SMALL_LEN};
 pub use self::choice::{Choice, Reason};
 use self::drain::Drain;
 use self::history_level::HistoryLevel;
-pub use self::history_level::LevelsSeen;
+pub use self::history_level::LevelSeen;
 pub use self::look::Look;
 pub use self::packing_server::{LegChoice, LegReason, Packing, PackingServer, RepliesSeen, Sample, Trial};
 use self::queue::SHORT_OF_CPU;
@@ -198,14 +198,16 @@ impl Pace {
         self.reader.found()
     }
 
-    /// What the levels of frames with history were found to do, if enough were packed.
-    #[must_use]
-    pub fn levels_seen(&self) -> Option<LevelsSeen> {
-        self.history.as_ref()?.seen(self.candidates.first()?)
+    /// What levels of frames with history were seen to do here since the last call, if enough were packed.
+    pub fn take_levels_seen(&mut self) -> Vec<LevelSeen> {
+        match (&mut self.history, self.candidates.first()) {
+            (Some(history), Some(current)) => history.take_seen(current),
+            _ => Vec::new(),
+        }
     }
 
-    /// Another connection over the same link has found that; call it before anything was packed.
-    pub fn assume_levels(&mut self, seen: &LevelsSeen) {
+    /// Other connections over the same link have seen that; call it before anything was packed.
+    pub fn assume_levels(&mut self, seen: &[LevelSeen]) {
         if let (Some(history), Some(current)) = (&mut self.history, self.candidates.first_mut()) {
             history.assume(seen, current);
         }

@@ -166,6 +166,8 @@ impl Reader {
             limit.other_since = None;
         } else if look.now.saturating_sub(*limit.other_since.get_or_insert(look.now)) >= OTHER_TIME {
             self.limit = None;
+            // Should it be again, that is not tried from the start.
+            self.assumed = self.found.map(|(packs, _)| packs).or(self.assumed);
         }
     }
 

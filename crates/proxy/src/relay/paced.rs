@@ -97,9 +97,7 @@ impl Paced {
         if let Some(gains) = link.reader_gains() {
             pace.assume_reader(gains);
         }
-        if let Some(levels) = link.levels() {
-            pace.assume_levels(&levels);
-        }
+        pace.assume_levels(&link.levels());
         let looker = Looker::new(leg, pace.room().unsent_len)?;
         let mut paced = Self::new(Chooser::Latency(Box::new(pace)), Some(looker), link, algorithm, side);
         paced.told.peer = leg.peer_address();
@@ -190,17 +188,15 @@ impl Paced {
     }
 
     /// The link's other sessions are told what was seen here: those of a pool don't end for hours.
-    fn share(&self) {
+    fn share(&mut self) {
         if let Some((rate, at)) = self.chooser.link_seen() {
             self.link.saw(rate, at);
         }
-        let Chooser::Latency(pace) = &self.chooser else { return };
+        let Chooser::Latency(pace) = &mut self.chooser else { return };
         if let Some((gains, at)) = pace.reader_gains() {
             self.link.found_reader(gains, at);
         }
-        if let Some(levels) = pace.levels_seen() {
-            self.link.found_levels(levels);
-        }
+        self.link.saw_levels(&pace.take_levels_seen());
     }
 
     /// What came lately goes stored, whatever the link does.

@@ -194,10 +194,10 @@ impl Conversation {
         self.file_open || (authenticates && self.client_turn_begins)
     }
 
-    /// Whether more of a reply is due that has an end, behind what has come of it.
+    /// Whether more of a reply is due, behind what has come of it, of which an end is known.
     pub fn reply_goes_on(&self) -> bool {
-        let streams = self.in_flight.front().is_some_and(|oldest| oldest.reply == Reply::Stream);
-        self.reply_has_begun() && !self.is_clients_turn() && !streams
+        let has_end = |command: &Command| !matches!(command.reply, Reply::Stream | Reply::Foreign);
+        self.reply_has_begun() && !self.is_clients_turn() && self.in_flight.front().is_some_and(has_end)
     }
 
     /// Whether the session may end between two packets without a loss: no reply is due, and no transaction, cursor or

@@ -47,8 +47,8 @@ pub(super) struct Packer {
     frame_ids: [u8; 2],
     /// Bytes of complete packets at the start of the inner stream.
     complete_len: usize,
-    /// Bytes that became frames since a reply ended.
-    reply_len: usize,
+    /// The command of the last frame's reply, and bytes of that which became frames.
+    reply: (Option<u64>, usize),
     /// The packet that has begun ends its frame.
     ends_frame: bool,
     /// A packet of the frame was renumbered, so its packed form can't be forwarded.
@@ -85,7 +85,7 @@ impl Packer {
             output: Buffer::default(),
             frame_ids: [0; 2],
             complete_len: 0,
-            reply_len: 0,
+            reply: (None, 0),
             ends_frame: false,
             renumbered: false,
             body: None,
@@ -251,18 +251,16 @@ impl Packer {
     /// Makes a frame of the complete packets, since no more have come yet; they may be of a reply that `goes_on`.
     pub(super) fn flush(&mut self, goes_on: bool, pass: &mut Pass<'_>) -> Result<(), Cause> {
         // Who gets a reply in two parts may well wait for the first.
-        let more = goes_on && self.reply_len >= LONG_REPLY_LEN;
-        self.emit(more, pass)?;
-        if !goes_on {
-            self.reply_len = 0;
-        }
-        Ok(())
+        let is_long = self.reply.0 == pass.conversation.oldest_number() && self.reply.1 >= LONG_REPLY_LEN;
+        self.emit(goes_on && is_long, pass)
     }
 
     /// Makes a frame of the complete packets; `more` follow them at once, or somebody waits for them.
     fn emit(&mut self, more: bool, pass: &mut Pass<'_>) -> Result<(), Cause> {
         let len = std::mem::take(&mut self.complete_len);
-        self.reply_len = self.reply_len.saturating_add(len);
+        let command = pass.conversation.oldest_number();
+        let before_len = if self.reply.0 == command { self.reply.1 } else { 0 };
+        self.reply = (command, before_len.saturating_add(len));
         let mut tried = None;
         if let Some(Large::Collected { reservation, since, missing_len, tried_level, .. }) = self.large.take()
         {
