@@ -2,7 +2,8 @@
 //!
 //! The figures behind `plain_bytes_per_ms`, and behind the longer minimum match of zstd's low levels: rows
 //! "server" are the libraries' own choice of parameters, as MySQL packs, in frames of 16 KiB; `--fast` is what could be
-//! gained by giving up ratio, and "target" the same of our level 1, which keeps its literals packed (Huffman). Run it with `--release`; an argument N does an Nth of it, to see that it runs.
+//! gained by giving up ratio, and "target" the same of our level 1, which keeps its literals packed (Huffman). Run it with
+//! `--release`; an argument N does an Nth of it, to see that it runs.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "an example prints, and fails by panicking")]
 
@@ -39,32 +40,37 @@ fn main() {
             });
         }
         for level in [-1, -3] {
-            let mut context = CCtx::create();
-            context.set_parameter(CParameter::CompressionLevel(level)).unwrap();
-            let mut room = vec![0; frame_len + 1024];
-            row(&format!("zstd --fast={}", -level), frame_len, &data, |plain, out| {
-                let len = context.compress2(&mut room[..], plain).unwrap();
-                out.extend_from_slice(&room[..len]);
-            });
+            row_by(
+                &format!("zstd --fast={}", -level),
+                frame_len,
+                &data,
+                &[CParameter::CompressionLevel(level)],
+            );
         }
         for target_len in [4, 8, 12, 16] {
-            let mut context = CCtx::create();
-            for parameter in [
+            let parameters = [
                 CParameter::CompressionLevel(1),
                 CParameter::MinMatch(7),
                 CParameter::MaxBlockSize(32 << 10),
                 CParameter::LiteralCompressionMode(ParamSwitch::Enable),
                 CParameter::TargetLength(target_len),
-            ] {
-                context.set_parameter(parameter).unwrap();
-            }
-            let mut room = vec![0; frame_len + 1024];
-            row(&format!("zstd 1 target {target_len}"), frame_len, &data, |plain, out| {
-                let len = context.compress2(&mut room[..], plain).unwrap();
-                out.extend_from_slice(&room[..len]);
-            });
+            ];
+            row_by(&format!("zstd 1 target {target_len}"), frame_len, &data, &parameters);
         }
     }
+}
+
+/// By parameters that no level of ours has.
+fn row_by(name: &str, frame_len: usize, data: &[Vec<u8>; 2], parameters: &[CParameter]) {
+    let mut context = CCtx::create();
+    for parameter in parameters {
+        context.set_parameter(*parameter).unwrap();
+    }
+    let mut room = vec![0; frame_len + 1024];
+    row(name, frame_len, data, |plain, out| {
+        let len = context.compress2(&mut room[..], plain).unwrap();
+        out.extend_from_slice(&room[..len]);
+    });
 }
 
 fn row(name: &str, frame_len: usize, data: &[Vec<u8>; 2], mut pack: impl FnMut(&[u8], &mut Vec<u8>)) {

@@ -204,6 +204,9 @@ impl Link {
 
     /// A session has seen that just now.
     pub(crate) fn saw_levels(&self, seen: &[LevelSeen]) {
+        if seen.is_empty() {
+            return;
+        }
         let mut levels = lock(&self.levels);
         for now in seen {
             levels.retain(|(before, _)| (before.algorithm, before.level) != (now.algorithm, now.level));

@@ -20,8 +20,6 @@ pub(super) struct Candidate {
     /// Plain bytes per second of large frames, without what any frame costs; guessed until it is seen.
     bytes_per_s: f64,
     is_seen: bool,
-    /// By another session.
-    is_assumed: bool,
     /// Large frames that it has packed, as far as they count: the first of them pay for memory that is new.
     warm: u8,
     /// Plain length in terms of packed length.
@@ -65,7 +63,6 @@ impl Candidate {
             level: *level,
             bytes_per_s: plain_bytes_per_ms(algorithm, *level) as f64 * 1e3,
             is_seen: false,
-            is_assumed: false,
             warm: 0,
             small_ratio: None,
             large_ratio: None,
@@ -106,13 +103,7 @@ impl Candidate {
         self.bytes_per_s = bytes_per_s;
         self.large_ratio = Some(ratio);
         self.is_seen = true;
-        self.is_assumed = true;
         self.warm = 1;
-    }
-
-    /// What is known of it was seen here, by more than a few frames.
-    pub(super) const fn is_known_here(&self) -> bool {
-        self.is_seen && !self.is_assumed && !self.is_cold()
     }
 
     /// What was seen is true no more.
@@ -127,7 +118,7 @@ impl Candidate {
         !self.is_seen && self.warm == 0
     }
 
-    /// It has packed so few large frames that it may be faster than it seemed.
+    /// It has packed so few large frames here that it may be faster than it seemed.
     pub(super) const fn is_cold(&self) -> bool {
         self.warm < WARM
     }
@@ -167,7 +158,6 @@ impl Candidate {
             };
             self.warm = (self.warm + 1).min(WARM);
             self.is_seen = true;
-            self.is_assumed &= self.is_cold();
         }
         let known = if plain_len >= SMALL_LEN { &mut self.large_ratio } else { &mut self.small_ratio };
         let ratio = plain_len / packed_len.max(1.0);

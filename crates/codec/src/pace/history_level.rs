@@ -71,12 +71,12 @@ impl HistoryLevel {
 
     /// What was seen here since the last call, unless that is too little.
     pub(super) fn take_seen(&mut self, current: &Candidate) -> Vec<LevelSeen> {
-        if !std::mem::take(&mut self.is_news) || self.is_trial || !current.is_known_here() {
+        if !std::mem::take(&mut self.is_news) || self.is_trial || current.is_cold() {
             return Vec::new();
         }
         let algorithm = self.algorithm;
         let of = |it: &Candidate| {
-            let (packs_per_s, ratio) = it.seen().filter(|_| it.is_known_here())?;
+            let (packs_per_s, ratio) = it.seen().filter(|_| !it.is_cold())?;
             let is_used = it.level() == current.level();
             Some(LevelSeen { algorithm, level: it.level(), packs_per_s, ratio, is_used })
         };
