@@ -2,7 +2,7 @@
 //!
 //! Real sysbench sends the same, but knows zlib only.
 //!
-//! Invariants: connections are open before the time counts; a statement counts when its reply was read to its end; keys
+//! Invariants: connections are open, and bulk inserts written, before the time counts; a statement counts when its reply was read to its end; keys
 //! are drawn by the seed, so every cell asks for the same rows.
 
 use std::fmt::Write;
@@ -82,9 +82,10 @@ impl Statements {
                     let (ready, begin) = (&ready, &begin);
                     scope.spawn(move || {
                         let client = stage.connect(parts);
+                        let inserts = self.inserts(number);
                         ready.wait();
                         begin.wait();
-                        self.client(client?, number)
+                        self.client(client?, number, &inserts)
                     })
                 })
                 .collect();
@@ -134,18 +135,21 @@ impl Statements {
         Ok(read)
     }
 
-    fn client(&self, mut client: Client, number: u32) -> Result<(Vec<f64>, Duration), ClientFault> {
+    fn client(
+        &self,
+        mut client: Client,
+        number: u32,
+        inserts: &[String],
+    ) -> Result<(Vec<f64>, Duration), ClientFault> {
         let mut keys = Sequence::new(self.table.seed, u64::from(number));
+        let mut inserts = inserts.iter().cycle();
         let mut sql = String::new();
-        if self.statement == Statement::BulkInsert {
-            self.push_rows(&mut sql, number);
-        }
         let mut times_ms = Vec::new();
         let (start, cpu_before) = (Instant::now(), cpu::this_thread());
         while start.elapsed() < self.time {
-            self.next(&mut sql, &mut keys);
+            let sql = inserts.next().unwrap_or_else(|| self.select(&mut sql, &mut keys));
             let begun = Instant::now();
-            client.query(&sql)?;
+            client.query(sql)?;
             times_ms.push(begun.elapsed().as_secs_f64() * 1e3);
         }
         let cpu = cpu::this_thread() - cpu_before;
@@ -153,34 +157,41 @@ impl Statements {
         Ok((times_ms, cpu))
     }
 
-    /// The next statement; all bulk inserts are the same.
-    fn next(&self, sql: &mut String, keys: &mut Sequence) {
+    /// The next statement, where it reads.
+    fn select<'a>(&self, sql: &'a mut String, keys: &mut Sequence) -> &'a String {
         let name = &self.table.name;
-        let rows = match self.statement {
-            Statement::PointSelect => 1,
-            Statement::Range => RANGE_ROWS,
-            Statement::BulkInsert => return,
-        };
+        let rows = if self.statement == Statement::Range { RANGE_ROWS } else { 1 };
         let first = 1 + keys.below(self.table.rows.saturating_sub(rows).max(1));
         sql.clear();
         // A String takes everything.
         match self.statement {
-            Statement::PointSelect => write!(sql, "select c from {name} where id = {first}"),
-            _ => write!(sql, "select c from {name} where id between {first} and {}", first + rows - 1),
+            Statement::Range => {
+                write!(sql, "select c from {name} where id between {first} and {}", first + rows - 1)
+            }
+            _ => write!(sql, "select c from {name} where id = {first}"),
         }
         .ok();
+        sql
     }
 
-    fn push_rows(&self, sql: &mut String, number: u32) {
-        write!(sql, "insert into {} (k, c, pad) values ", self.table.name).ok();
-        let mut id = 1;
-        while sql.len() < INSERT_BYTES {
-            let SysbenchRow { k, c, pad, .. } =
-                sysbench_row(self.table.seed.wrapping_add(u64::from(number)), id, u32::MAX);
-            let comma = if id == 1 { "" } else { "," };
-            write!(sql, "{comma}({k},'{c}','{pad}')").ok();
-            id += 1;
-        }
+    /// The bulk inserts that a client sends one after the other, and again; none where it reads.
+    fn inserts(&self, number: u32) -> Vec<String> {
+        let count = if self.statement == Statement::BulkInsert { INSERTS } else { 0 };
+        let seed = self.table.seed.wrapping_add(u64::from(number));
+        let mut ids = 1..;
+        (0..count)
+            .map(|_| {
+                let mut sql = format!("insert into {} (k, c, pad) values ", self.table.name);
+                let mut comma = "";
+                while sql.len() < INSERT_BYTES {
+                    let Some(id) = ids.next() else { break };
+                    let SysbenchRow { k, c, pad, .. } = sysbench_row(seed, id, INSERTED_K_MAX);
+                    write!(sql, "{comma}({k},'{c}','{pad}')").ok();
+                    comma = ",";
+                }
+                sql
+            })
+            .collect()
     }
 }
 
@@ -192,3 +203,40 @@ const C_LEN: usize = 119;
 const LARGE_ROWS: usize = 4;
 /// As sysbench's and mysqldump's statements.
 const INSERT_BYTES: usize = 512 * 1024;
+/// So many that none is still in a pair's history when it comes again.
+const INSERTS: usize = 16;
+/// An inserted row's `k`, which sysbench draws up to the rows of its table; the column is a signed INT.
+const INSERTED_K_MAX: u32 = 200_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Kind;
+
+    fn statements(statement: Statement) -> Statements {
+        Statements {
+            statement,
+            table: Table::generated(Kind::Sysbench, "inserted", 0, 1),
+            threads: 1,
+            time: Duration::from_secs(1),
+            beside_large_rows: false,
+        }
+    }
+
+    #[test]
+    fn no_bulk_insert_has_rows_of_another_one_or_a_number_that_no_int_has_room_for() {
+        let inserts = statements(Statement::BulkInsert).inserts(0);
+        let rows = |sql: &String| {
+            let values = sql.strip_prefix("insert into inserted (k, c, pad) values ").unwrap();
+            let rows: Vec<String> = values.split("),").map(str::to_owned).collect();
+            rows
+        };
+        let all: Vec<String> = inserts.iter().flat_map(rows).collect();
+        let k = |row: &String| row.trim_start_matches('(').split(',').next().unwrap().parse::<i32>();
+        assert!(all.iter().all(|row| k(row).is_ok_and(|k| k > 0)));
+        let different: std::collections::BTreeSet<&String> = all.iter().collect();
+        assert_eq!((inserts.len(), different.len()), (INSERTS, all.len()));
+        assert!(inserts.iter().all(|sql| (INSERT_BYTES..INSERT_BYTES + 500).contains(&sql.len())));
+        assert!(statements(Statement::Range).inserts(0).is_empty());
+    }
+}

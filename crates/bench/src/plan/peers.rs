@@ -193,7 +193,7 @@ fn paths(world: &World) -> Vec<Path> {
 const CONNECT: &str = "connect, login, query, quit";
 const SCAN: &str = "scan sbtest1";
 /// Before the lines.
-const HOW: &str = "wirepress's tx/s in terms of each of the others': medians of the ratios of the same repetition, with 95 % \
+const HOW: &str = "wirepress's tx/s in terms of each of the others': the centre of the ratios of the same repetition, with 95 % \
                    intervals, or the whole range and how sure it is where there are fewer than six repetitions. What is wanted \
                    holds or misses where the whole interval does.";
 

@@ -122,7 +122,7 @@ fn few_runs(results: &Results, primary: Metric) -> Option<Warning> {
             few.len(),
             counted(results.cells().len(), "cell"),
         ),
-        remedy: "Ask for --repetitions 6 or more: from there on an interval holds the median in 95 % of all cases.",
+        remedy: "Ask for --repetitions 6 or more: from there on an interval holds the true value in 95 % of all cases.",
     })
 }
 

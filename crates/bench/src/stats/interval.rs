@@ -33,24 +33,34 @@ pub fn median_interval(values: &[f64]) -> Option<Estimate> {
 
 /// How surely the whole range of so many values holds the median.
 pub(super) fn confidence_of_range(n: usize) -> f64 {
-    confidence(n, 1)
+    2.0f64.mul_add(-probability_below(1, n), 1.0).max(0.0)
 }
 
-/// The largest k, from 1, whose interval is sure enough, and how sure it is. `n` is not 0.
-fn rank_and_confidence(n: usize) -> (usize, f64) {
-    let mut best = (1, confidence(n, 1));
-    for k in 2..=n.div_ceil(2) {
-        let confidence = confidence(n, k);
-        if confidence + ROUNDING < CONFIDENCE {
-            break;
+/// Of the interval from the k-th of so many numbers from below to the k-th from above: the largest k, from 1, that is sure
+/// enough, and how sure it is; `probability_below` tells how likely fewer than k of the numbers lie below what it shall hold.
+/// There is a number.
+pub(super) fn surest_rank(count: usize, probability_below: impl Fn(usize) -> f64) -> (usize, f64) {
+    let confidence = |k| 2.0f64.mul_add(-probability_below(k), 1.0).max(0.0);
+    // Confidence falls with k, so that the last one that is sure is found by halves.
+    let (mut sure, mut unsure) = (1, count.div_ceil(2) + 1);
+    while unsure - sure > 1 {
+        let middle = usize::midpoint(sure, unsure);
+        if confidence(middle) + ROUNDING >= CONFIDENCE {
+            sure = middle;
+        } else {
+            unsure = middle;
         }
-        best = (k, confidence);
     }
-    best
+    (sure, confidence(sure))
 }
 
-/// `1 - 2 P(Bin(n, 1/2) < k)`, not below 0.
-fn confidence(n: usize, k: usize) -> f64 {
+/// Of a median's interval. `n` is not 0.
+fn rank_and_confidence(n: usize) -> (usize, f64) {
+    surest_rank(n, |k| probability_below(k, n))
+}
+
+/// `P(Bin(n, 1/2) < k)`.
+fn probability_below(k: usize, n: usize) -> f64 {
     // ln(n choose i) - n ln 2: the powers themselves would be 0 for n above 1074.
     let mut log_probability = -f64_of(n) * std::f64::consts::LN_2;
     let mut below = 0.0;
@@ -58,7 +68,7 @@ fn confidence(n: usize, k: usize) -> f64 {
         below += log_probability.exp();
         log_probability += (f64_of(n - i) / f64_of(i + 1)).ln();
     }
-    2.0f64.mul_add(-below, 1.0).max(0.0)
+    below
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! ```text
 //!  values of a cell ──▶ median, median_interval        order statistics, exact
 //!  a sample ──────────▶ mean_interval                  seeded bootstrap
-//!  alternating pairs ─▶ paired_ratio                   median of the pairs' ratios, order statistics
+//!  alternating pairs ─▶ paired_ratio                   the centre of the pairs' ratios, exact by signed ranks
 //!  two runs ──────────▶ unpaired_ratio                 ratio of medians, seeded bootstrap
 //!                     ├ RankTest::of                   p-value by ranks, exact; of_strata: of many cells together
 //!                     └ stratified_ratio               the ratio that many cells share, by the same test
@@ -14,7 +14,7 @@
 //! widens an interval that is made from standard deviations, but leaves a median where it is.
 //!
 //! Invariants: the same values give the same numbers, always and everywhere (the bootstrap's generator is seeded with
-//! a constant); no distribution is assumed; an interval that cannot have the confidence of [`CONFIDENCE`] because there
+//! a constant); no distribution is assumed, of pairs only that their two noises are alike (`signed_rank`); an interval that cannot have the confidence of [`CONFIDENCE`] because there
 //! are too few values says which one it has.
 //!
 //! Not here: what is a pair, what is compared with what (`results`, `compare`).
@@ -26,6 +26,7 @@ mod mean;
 mod quantile;
 mod rank_test;
 mod ratio;
+mod signed_rank;
 
 pub use adjust::benjamini_hochberg;
 pub use choice::{Choice, scoring};

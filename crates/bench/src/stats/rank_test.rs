@@ -163,7 +163,11 @@ pub(super) fn probability_below(k: usize, sizes: &[(usize, usize)]) -> f64 {
         return sums.iter().take(least + 2 * k).sum();
     }
     let distance = sizes.iter().map(|(a, b)| f64_of(a * b)).sum::<f64>() / 2.0 - (f64_of(k) - 0.5);
-    let variance: f64 = untied.iter().map(variance).sum();
+    lower_tail(distance, untied.iter().map(variance).sum())
+}
+
+/// How likely a normal variable lies so far below its mean; of a distance below 0 as of 0.
+pub(super) fn lower_tail(distance: f64, variance: f64) -> f64 {
     erfc(distance.max(0.0) / (2.0 * variance).sqrt()) / 2.0
 }
 

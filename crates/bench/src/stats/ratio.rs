@@ -4,11 +4,11 @@
 //!  paired     round  0    1    2    3    4          unpaired    run A   a0 a1 a2 a3 a4
 //!             cell   a0   a1   a2   a3   a4                     run B   b0 b1 b2 b3
 //!             none   b0   b1   b2   b3   b4
-//!             ratio  a/b  a/b  a/b  a/b  a/b  ─▶ median         median(a) / median(b), bootstrap
+//!             ratio  a/b  a/b  a/b  a/b  a/b  ─▶ centre         median(a) / median(b), bootstrap
 //! ```
 //! Within a run the cells alternate: repetition 3 of a cell was measured minutes, not hours, from repetition 3 of its
 //! baseline. A machine that is slow for a while is slow for both, and the ratio of the pair does not see it. So pairs
-//! are used where there are any. The interval is that of a median of ratios, exact, see `interval`.
+//! are used where there are any, and their ratios' centre is told (`signed_rank`).
 //!
 //! Two runs have no pairs. There both groups are drawn from again and again, and the middle 95 % of the ratios of their
 //! medians is the interval (Efron's percentile bootstrap). Neither BCa nor a t interval: BCa's acceleration comes from
@@ -16,8 +16,8 @@
 //!
 //! Two runs in strata, such as one setting by many numbers of threads: the ratios of all values of a stratum to all others of
 //! it, of all strata together; their median, and the two of them between which the stratified rank test finds no difference
-//! (Hodges and Lehmann; by the ratios' order as by that of their logarithms). Exact, as that test is, and of one ratio that all
-//! strata share; where they don't, it is a typical one.
+//! (Hodges and Lehmann; by the ratios' order as by that of their logarithms): those behind the k-th from below and before the
+//! k-th from above. Exact, as that test is, and of one ratio that all strata share; where they don't, it is a typical one.
 //!
 //! Source: Lehmann, "Nonparametrics", sections 2.5 and 2.6, with the test of `rank_test`.
 //!
@@ -25,17 +25,18 @@
 
 use lab::generate::Sequence;
 
-use super::interval::confidence_of_range;
+use super::interval::{confidence_of_range, surest_rank};
 use super::quantile::of_sorted;
 use super::rank_test::{Stratum, probability_below};
-use super::{CONFIDENCE, Estimate, ROUNDING, median, median_interval};
+use super::signed_rank::centre_of_ratios;
+use super::{CONFIDENCE, Estimate, median};
 
-/// The median of the ratios of pairs `(of, to)`, with its interval.
+/// The centre of the ratios of pairs `(of, to)`, with its interval.
 #[must_use]
 pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Estimate> {
     let ratios: Option<Vec<f64>> =
         pairs.iter().map(|(of, to)| (*of >= 0.0 && *to > 0.0).then(|| of / to)).collect();
-    median_interval(&ratios?)
+    centre_of_ratios(&ratios?)
 }
 
 /// The median of `of` in terms of the median of `to`, with its interval.
@@ -80,25 +81,8 @@ pub fn stratified_ratio(strata: &[Stratum<'_>]) -> Option<Estimate> {
     ratios.sort_unstable_by(f64::total_cmp);
     let value = of_sorted(&ratios, 0.5)?;
     let sizes: Vec<(usize, usize)> = strata.iter().map(|(of, to)| (of.len(), to.len())).collect();
-    let (k, confidence) = pair_and_confidence(ratios.len(), &sizes);
+    let (k, confidence) = surest_rank(ratios.len(), |k| probability_below(k, &sizes));
     Some(Estimate { value, low: *ratios.get(k - 1)?, high: *ratios.get(ratios.len() - k)?, confidence })
-}
-
-/// Between the k-th pair's ratio from below and the k-th from above the test finds no difference: the largest k, from 1, that
-/// is sure enough, and how sure it is. There is a pair.
-fn pair_and_confidence(pairs: usize, sizes: &[(usize, usize)]) -> (usize, f64) {
-    let confidence = |k| 2.0f64.mul_add(-probability_below(k, sizes), 1.0).max(0.0);
-    // Confidence falls with k, so that the last one that is sure is found by halves.
-    let (mut sure, mut unsure) = (1, pairs.div_ceil(2) + 1);
-    while unsure - sure > 1 {
-        let middle = usize::midpoint(sure, unsure);
-        if confidence(middle) + ROUNDING >= CONFIDENCE {
-            sure = middle;
-        } else {
-            unsure = middle;
-        }
-    }
-    (sure, confidence(sure))
 }
 
 /// The median of as many values as there are, drawn with replacement.
@@ -126,7 +110,7 @@ mod tests {
     fn a_machine_that_is_slow_for_a_while_is_not_seen_in_the_ratio_of_pairs() {
         let pairs = [(2.0, 1.0), (2.2, 1.1), (20.2, 10.0), (1.98, 1.0), (6.03, 3.0), (2.0, 1.0)];
         let ratio = paired_ratio(&pairs).unwrap();
-        // python3, numpy: np.median([2, 2, 2.02, 1.98, 2.01, 2]); the interval of six values is their range.
+        // python3: the median of the 21 geometric means of 2, 2, 2.02, 1.98, 2.01 and 2; the interval of six values is their range.
         assert!((ratio.value - 2.0).abs() < 1e-12, "{ratio:?}");
         assert!((ratio.low - 1.98).abs() < 1e-12 && (ratio.high - 2.02).abs() < 1e-12, "{ratio:?}");
         assert_eq!(ratio.confidence, 0.96875);
