@@ -25,11 +25,8 @@ use super::{Estimate, f64_of};
 #[must_use]
 pub(super) fn centre_of_ratios(ratios: &[f64]) -> Option<Estimate> {
     let until = |last: usize| ratios.iter().take(last + 1);
-    let mut means: Vec<f64> = ratios
-        .iter()
-        .enumerate()
-        .flat_map(|(index, a)| until(index).map(move |b| (a * b).sqrt()))
-        .collect();
+    let mut means: Vec<f64> =
+        ratios.iter().enumerate().flat_map(|(index, a)| until(index).map(move |b| (a * b).sqrt())).collect();
     means.sort_unstable_by(f64::total_cmp);
     let value = of_sorted(&means, 0.5)?;
     let (k, confidence) = surest_rank(means.len(), |k| probability_below(k, ratios.len()));
@@ -50,7 +47,8 @@ fn probability_below(k: usize, n: usize) -> f64 {
     }
     for rank in 1..=n {
         for with in (0..=sum).rev() {
-            let before = with.checked_sub(rank).and_then(|before| sums.get(before)).copied().unwrap_or_default();
+            let before =
+                with.checked_sub(rank).and_then(|before| sums.get(before)).copied().unwrap_or_default();
             if let Some(probability) = sums.get_mut(with) {
                 *probability = f64::midpoint(*probability, before);
             }
@@ -98,11 +96,18 @@ mod tests {
         let ratios = [1.02, 0.97, 1.31, 1.04, 0.99, 1.01, 1.05, 0.88];
         let centre = centre_of_ratios(&ratios).unwrap();
         // python3: the median, the 4th and the 33rd of the 36 geometric means.
-        for (ours, theirs) in [(centre.value, 1.014_839_878_085_808_3), (centre.low, 0.942_761_899_951_414), (centre.high, 1.155_941_174_973_882_6)] {
+        for (ours, theirs) in [
+            (centre.value, 1.014_839_878_085_808_3),
+            (centre.low, 0.942_761_899_951_414),
+            (centre.high, 1.155_941_174_973_882_6),
+        ] {
             assert!((ours - theirs).abs() < 1e-12, "{centre:?}");
         }
         assert!(centre.confidence >= CONFIDENCE);
         assert_eq!(centre_of_ratios(&[]), None);
-        assert_eq!(centre_of_ratios(&[0.0, 2.0]).map(|it| (it.low, it.value, it.high)), Some((0.0, 0.0, 2.0)));
+        assert_eq!(
+            centre_of_ratios(&[0.0, 2.0]).map(|it| (it.low, it.value, it.high)),
+            Some((0.0, 0.0, 2.0))
+        );
     }
 }

@@ -99,6 +99,29 @@ fn beside_the_app_a_slow_link_was_seen_before_the_counted_login() {
 }
 
 #[test]
+fn bulk_inserts_are_packed_on_their_way_to_the_server() {
+    if required_programs().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let told = succeeded(&bench(
+        folder.path(),
+        &["never-slower", "--scale", "smoke", "--link", "50mbit,2ms", "--out", "run"]
+            .into_iter()
+            .chain(["--workload", "bulk insert", "--repetitions", "1"])
+            .collect::<Vec<_>>(),
+    ));
+    let run = folder.path().join("run");
+    assert_eq!((records(&run, "sample").len(), records(&run, "failure").len()), (13, 0), "{told}");
+    for path in ["wirepress beside app", "wirepress pair"] {
+        let bytes = |setting| metric(&run, path, setting, "wire_bytes_per_tx");
+        // Digits, and no statement that history has seen before.
+        let ratio = bytes("zstd 3") / bytes("none");
+        assert!((0.4..0.6).contains(&ratio), "{path}: {ratio}");
+    }
+}
+
+#[test]
 fn a_crossing_is_looked_for_and_the_search_goes_on_after_an_interruption() {
     if required_programs().is_none() {
         return;

@@ -92,6 +92,8 @@ pub struct Pace {
     since_look_len: u64,
     /// Until then the link should be busy with what was sent.
     busy_until: Duration,
+    /// Bytes that were sent since it should have been done with everything before.
+    burst_len: u64,
     /// Of frames with history, of which small ones shrink, too.
     history: Option<HistoryLevel>,
     /// How fast large packets come.
@@ -159,6 +161,7 @@ impl Pace {
             sent_len: 0,
             since_look_len: 0,
             busy_until: Duration::ZERO,
+            burst_len: 0,
             history: None,
             source: Source::default(),
             was_large: false,
@@ -426,6 +429,7 @@ impl Pace {
         self.sent_len += len as u64;
         self.since_look_len += len as u64;
         if let Some(rate) = self.drain.bytes_per_s() {
+            self.burst_len = if now < self.busy_until { self.burst_len + len as u64 } else { len as u64 };
             self.busy_until = self.busy_until.max(now) + Duration::from_secs_f64(number(len) / rate);
         }
         self.last = Last { is_packed: len < plain_len, len: len as u64 };

@@ -25,7 +25,7 @@ impl Pace {
         let Some(rate) = self.drain.bytes_per_s() else {
             return Choice { level: None, reason: Reason::LinkNotSeen };
         };
-        let queue_s = self.looked.busy_at_s(self.now, self.since_look_len, rate);
+        let queue_s = self.queue_s(rate);
         let frame = Frame { len: number(plain_len), more, queue_s, missing_s };
         self.follow_idleness(queue_s, rate);
         if let Some(level) = self.untried(&frame, rate) {
@@ -64,6 +64,18 @@ impl Pace {
         } else {
             Choice { level: None, reason: Reason::ReaderLoses }
         }
+    }
+
+    /// How long the link is busy with what was sent before. What a look finds on its way may have been delivered and not
+    /// acknowledged; but of a burst that has only begun nothing has left sooner than the link carries it.
+    fn queue_s(&self, rate: f64) -> f64 {
+        let seen_s = self.looked.busy_at_s(self.now, self.since_look_len, rate);
+        if self.burst_len > BURST_LEN {
+            return seen_s;
+        }
+        let there_s = (self.looked.unacknowledged_len() + self.since_look_len) as f64 / rate;
+        let carried_s = self.busy_until.saturating_sub(self.now).as_secs_f64();
+        seen_s.max(carried_s.min(there_s))
     }
 
     /// A frame of several while nothing is known of the link. What packs as fast as it is encrypted is no slower packed, whatever
@@ -168,10 +180,12 @@ impl Pace {
                 let next_s = if is_thriftiest { 0.0 } else { thriftiest.pack_s(frame.len) };
                 let idle_s = (pack_s + next_s - frame.queue_s).max(0.0);
                 let time_s = idle_s + link_s.max(unpack_s);
-                // While the link is idle the next frame isn't sent either, unless this one saves far more than that.
+                // While the link is idle the next frame isn't sent either, unless this one saves far more than that, or is the
+                // first and will be the only one that the link waits for.
                 let stored_s = frame.len / rate;
+                let keeps_up = !self.had_more && pack_s < link_s && !self.source_is_limit();
                 let pays = time_s < stored_s * IDLE_PAYS && stored_s - time_s > IDLE_PAYS_S;
-                if (idle_s > 0.0 || self.source_is_limit()) && !pays {
+                if (idle_s > 0.0 || self.source_is_limit()) && !(pays || keeps_up) {
                     continue;
                 }
                 time_s
@@ -223,6 +237,9 @@ pub(super) const SHORT_OF_CPU: u32 = 128;
 const QUEUE_IS_LONG: f64 = 4.0;
 /// and one frame that it hides says as much as so many others.
 const HIDDEN_WELL: u32 = 8;
+/// Of so much the link's rate tells well enough what has left; behind more an error of it would count for more than
+/// acknowledgements that are late.
+const BURST_LEN: u64 = 256 << 10;
 /// Longer frames are large packets, which nothing else hides.
 const ALONE_LEN: f64 = 256.0 * 1024.0;
 
@@ -331,6 +348,30 @@ mod tests {
         };
         assert_eq!(last_choice(true), Choice { level: None, reason: Reason::LinkIsIdle });
         assert_eq!(last_choice(false), Choice { level: Some(1), reason: Reason::Faster });
+    }
+
+    #[test]
+    fn the_first_of_several_is_packed_where_packing_keeps_up_with_the_link() {
+        let choices = |rate, between_us| {
+            let mut pace = Pace::new(Algorithm::Zstd, 1);
+            pace.assume_link(rate);
+            let mut pace = seen(pace, 128 << 10, 63_000, Duration::from_micros(900));
+            let mut now = Duration::from_secs(1);
+            [(); 2].map(|()| {
+                let choice = pace.choose(128 << 10, true, now, &mut Replies::default());
+                pace.sent(128 << 10, 63_000, now, &mut Replies::default());
+                now += Duration::from_micros(between_us);
+                // All of it has left the socket, and may be there already for all that a look can tell.
+                let round_trip = Duration::from_millis(1);
+                pace.look(Look { now, queued_len: 63_000, round_trip, ..Look::NOTHING });
+                choice
+            })
+        };
+        let packed = Choice { level: Some(1), reason: Reason::Faster };
+        assert_eq!(choices(12.5e6, 900), [packed; 2]);
+        // Had the link been done with the first, packing would not keep up.
+        assert_eq!(choices(12.5e6, 6000)[1].reason, Reason::LinkIsIdle);
+        assert_eq!(choices(125e6, 900)[0].reason, Reason::LinkIsIdle);
     }
 
     #[test]
