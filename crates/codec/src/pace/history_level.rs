@@ -30,6 +30,8 @@ pub(super) struct HistoryLevel {
     is_news: bool,
     /// How well this level packed the data that the others are known by.
     ratio: Option<f64>,
+    /// A large frame that waits for an answer has come.
+    was_asked: bool,
 }
 
 /// What a level of frames with history was seen to do, for the next session over the same link.
@@ -65,6 +67,7 @@ impl HistoryLevel {
             is_trial: false,
             ratio: None,
             is_news: false,
+            was_asked: false,
         };
         (this, Candidate::only(algorithm, first))
     }
@@ -98,6 +101,20 @@ impl HistoryLevel {
             }
         }
         self.ratio = current.seen().map(|(_, ratio)| ratio);
+    }
+
+    /// A large frame comes that waits for an answer. The history of such frames has large tables, and no queue will tell which level
+    /// is worth its time: as long as nothing is known the `current` one is the easiest.
+    pub(super) fn large_reply(&mut self, current: &mut Candidate) {
+        let is_first = !std::mem::replace(&mut self.was_asked, true);
+        let is_known = |candidate: &Candidate| Speed::of(candidate).is_some();
+        if is_first
+            && !self.others.iter().any(is_known)
+            && !is_known(current)
+            && let Some(easiest) = self.others.iter_mut().find(|other| other.level() < current.level())
+        {
+            std::mem::swap(current, easiest);
+        }
     }
 
     /// A large frame was packed or, for want of speed, was not, over a link that carries so many bytes per second, or is never the
@@ -217,7 +234,7 @@ fn step(level: u8) -> i32 {
     }
 }
 
-/// A history's level as long as nothing is known.
+/// A dialogue's level. Its short history has small tables, and costs as little CPU as at level 1.
 const LEVEL_FIRST: u8 = 3;
 /// What a step to a harder level costs in speed at least, and may gain in size (`examples/speeds.rs`).
 const SLOWER: f64 = 2.0;
@@ -389,6 +406,10 @@ mod tests {
         large.assume(&seen, &mut candidates[0]);
         assert_eq!(candidates[0].level(), 3);
         assert_eq!(pack((&mut large, &mut candidates[0]), 2 * AGREE, Some(12.5e6), text), 7);
+        let (mut first, mut candidates) = HistoryLevel::new(Algorithm::Zstd, 7);
+        first.assume(&seen, &mut candidates[0]);
+        first.large_reply(&mut candidates[0]);
+        assert_eq!(candidates[0].level(), 3);
         // It has no such level, or packs otherwise.
         let (mut low, mut candidates) = HistoryLevel::new(Algorithm::Zstd, 3);
         low.assume(&seen, &mut candidates[0]);
@@ -396,6 +417,19 @@ mod tests {
         let (mut deflate, mut candidates) = HistoryLevel::new(Algorithm::Zlib, 9);
         deflate.assume(&seen, &mut candidates[0]);
         assert_eq!(candidates[0].seen(), None);
+    }
+
+    #[test]
+    fn large_replies_that_wait_for_answers_begin_at_the_easiest_level() {
+        let (mut history, mut candidates) = HistoryLevel::new(Algorithm::Zstd, 7);
+        let current = &mut candidates[0];
+        assert_eq!(current.level(), 3);
+        history.large_reply(current);
+        assert_eq!(current.level(), 1);
+        // A slow link finds its own.
+        assert_eq!(pack((&mut history, current), 2 * STAY_MIN, Some(12.5e6), text), 7);
+        history.large_reply(current);
+        assert_eq!(current.level(), 7);
     }
 
     #[test]

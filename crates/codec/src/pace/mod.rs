@@ -296,6 +296,12 @@ impl Pace {
         self.in_pieces = false;
         self.is_alone = !more && !self.had_more && now >= self.busy_until;
         self.alone_len = self.is_alone.then(|| number(plain_len));
+        if self.is_alone
+            && number(plain_len) >= SMALL_LEN
+            && let (Some(history), Some(current)) = (&mut self.history, self.candidates.first_mut())
+        {
+            history.large_reply(current);
+        }
         if self.is_alone { self.alone(number(plain_len), replies) } else { None }
     }
 
