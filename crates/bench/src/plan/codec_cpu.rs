@@ -99,7 +99,7 @@ fn line(results: &Results, cell: &Cell) -> Option<String> {
         if cell.workload == TEXT { (TEXT_BYTES_MAX, bytes <= TEXT_BYTES_MAX) } else { (1.0, bytes < 1.0) };
     Some(format!(
         "{} at {}: a scan costs MySQL {:.1} ms of CPU to pack, wirepress {:.1} ms ({cheaper}; wanted {wanted:.0}: {judged}); \
-         wirepress's bytes are {bytes:.3} of MySQL's (wanted at most {at_most:.2}: {}). All by medians.",
+         wirepress's bytes are {bytes:.3} of MySQL's (wanted at most {at_most:.2}: {}). CPU by medians.",
         cell.workload,
         cell.setting,
         mysqls * 1e3,
@@ -160,7 +160,7 @@ mod tests {
             CodecCpu.summary(&Results::of(&records)),
             [
                 "scan of digits at zstd 1: a scan costs MySQL 200.0 ms of CPU to pack, wirepress 50.0 ms (4.00 times cheaper; \
-              wanted 2: holds); wirepress's bytes are 0.950 of MySQL's (wanted at most 1.00: holds). All by medians."
+              wanted 2: holds); wirepress's bytes are 0.950 of MySQL's (wanted at most 1.00: holds). CPU by medians."
             ]
         );
     }

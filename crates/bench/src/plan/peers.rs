@@ -59,7 +59,7 @@ impl Plan for Peers {
     fn repetitions(&self, scale: Scale) -> u32 {
         match scale {
             Scale::Smoke => 1,
-            Scale::Laptop => 11,
+            Scale::Laptop => 12,
             Scale::Full => 21,
         }
     }

@@ -104,7 +104,7 @@ impl HistoryLevel {
     }
 
     /// A large frame comes that waits for an answer. The history of such frames has large tables, and no queue will tell which level
-    /// is worth its time: as long as nothing is known the `current` one is the easiest.
+    /// is worth its time: as long as nothing is known of any level the `current` one is the easiest.
     pub(super) fn large_reply(&mut self, current: &mut Candidate) {
         let is_first = !std::mem::replace(&mut self.was_asked, true);
         let is_known = |candidate: &Candidate| Speed::of(candidate).is_some();
@@ -234,7 +234,7 @@ fn step(level: u8) -> i32 {
     }
 }
 
-/// A dialogue's level. Its short history has small tables, and costs as little CPU as at level 1.
+/// A history's level as long as nothing is known. A dialogue's is short and has small tables, whatever the level.
 const LEVEL_FIRST: u8 = 3;
 /// What a step to a harder level costs in speed at least, and may gain in size (`examples/speeds.rs`).
 const SLOWER: f64 = 2.0;

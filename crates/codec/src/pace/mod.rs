@@ -9,7 +9,7 @@
 //! `Q` bytes that wait, in the socket or in the network, `S` the frame's plain length, `B` the rate at which the destination
 //! takes bytes (`drain`), `C` and `r` how fast and how well a level packs (`candidate`), `D` the receiver's unpacking. As long
 //! as the link has something to send, packing takes none of its time; when it hasn't, the frame goes stored and the link is
-//! busy again, unless packed it is through in far less time. So where link and CPU cross some frames are packed and others are
+//! busy again, unless packed it is through in far less time, or is the first of a burst that packing keeps up with. So where link and CPU cross some frames are packed and others are
 //! not, which no fixed setting does.
 //!
 //! Where the reader's window is what holds bytes back both forms are tried (`reader`), and where each frame waits for an
