@@ -275,8 +275,8 @@ fn garbage_ends_its_session_only() {
     for garbage in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xff; 4096], &[4, 0, 0, 1, 0, 2, 0, 0], b""] {
         let mut stream = std::net::TcpStream::connect(server.address().unwrap()).unwrap();
         stream.write_all(garbage).unwrap();
-        stream.shutdown(std::net::Shutdown::Write).unwrap();
-        // It may be reset before it is read.
+        // The server may have reset it before it is shut or read.
+        stream.shutdown(std::net::Shutdown::Write).ok();
         stream.read_to_end(&mut Vec::new()).ok();
     }
     assert_eq!(Client::of(&server).lines("select 1"), ["1"]);
