@@ -2,8 +2,8 @@
 //!
 //! Real sysbench sends the same, but knows zlib only.
 //!
-//! Invariants: connections are open, and bulk inserts written, before the time counts; a statement counts when its reply was read to its end; keys
-//! are drawn by the seed, so every cell asks for the same rows.
+//! Invariants: connections are open, and bulk inserts written, before the time counts; a statement counts when its reply was
+//! read to its end; keys are drawn by the seed, so every cell asks for the same rows.
 
 use std::fmt::Write;
 use std::sync::Barrier;

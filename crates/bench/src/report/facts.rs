@@ -174,8 +174,8 @@ pub(super) const BEST: &str = "Where there are four repetitions or more, the bes
 const RATIOS: &str = "Ratios are those of the same repetition, so that a machine that is slow for a while does not count; \
                       of several their centre is told, the median of the geometric means of each two of them (Hodges and \
                       Lehmann).";
-const INTERVALS: &str = "they hold the true median (order statistics) or, where what disturbs both is alike, the true ratio (signed ranks) \
-                         in 95 % of all cases or more; with fewer than six repetitions the whole range, which is less sure.";
+const INTERVALS: &str = "they hold the true median (order statistics) or, where what disturbs both is alike, the \
+                         true ratio (signed ranks) in 95 % of all cases or more; with fewer than six repetitions the whole range, which is less sure.";
 const PUBLISHED: &str =
     "Published figures were measured on other machines: compare ratios and shapes, not seconds.";
 

@@ -33,14 +33,14 @@ pub fn median_interval(values: &[f64]) -> Option<Estimate> {
 
 /// How surely the whole range of so many values holds the median.
 pub(super) fn confidence_of_range(n: usize) -> f64 {
-    2.0f64.mul_add(-probability_below(1, n), 1.0).max(0.0)
+    confidence(probability_below(1, n))
 }
 
 /// Of the interval from the k-th of so many numbers from below to the k-th from above: the largest k, from 1, that is sure
 /// enough, and how sure it is; `probability_below` tells how likely fewer than k of the numbers lie below what it shall hold.
 /// There is a number.
 pub(super) fn surest_rank(count: usize, probability_below: impl Fn(usize) -> f64) -> (usize, f64) {
-    let confidence = |k| 2.0f64.mul_add(-probability_below(k), 1.0).max(0.0);
+    let confidence = |k| confidence(probability_below(k));
     // Confidence falls with k, so that the last one that is sure is found by halves.
     let (mut sure, mut unsure) = (1, count.div_ceil(2) + 1);
     while unsure - sure > 1 {
@@ -52,6 +52,11 @@ pub(super) fn surest_rank(count: usize, probability_below: impl Fn(usize) -> f64
         }
     }
     (sure, confidence(sure))
+}
+
+/// Of an interval beyond either end of which what it shall hold lies with this probability.
+fn confidence(probability_below: f64) -> f64 {
+    2.0f64.mul_add(-probability_below, 1.0).max(0.0)
 }
 
 /// Of a median's interval. `n` is not 0.

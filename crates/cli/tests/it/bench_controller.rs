@@ -39,6 +39,12 @@ fn metric(run: &Path, path: &str, setting: &str, metric: &str) -> f64 {
         .unwrap()
 }
 
+/// Every cell of a workload over a link, once, into `run`; what it told.
+fn never_slower_once(folder: &Path, with: &str, link: &str, workload: &str) -> String {
+    let args = ["never-slower", "--scale", "smoke", "--repetitions", "1", "--out", "run", "--with", with];
+    succeeded(&bench(folder, &[&args[..], &["--link", link, "--workload", workload]].concat()))
+}
+
 #[test]
 fn the_pair_stands_beside_the_standard_protocol_on_both_servers() {
     if required_programs().is_none() {
@@ -46,13 +52,7 @@ fn the_pair_stands_beside_the_standard_protocol_on_both_servers() {
     }
     for with in ["mysql", "mariadb"] {
         let folder = tempfile::tempdir().unwrap();
-        let told = succeeded(&bench(
-            folder.path(),
-            &["never-slower", "--scale", "smoke", "--with", with, "--link", "unlimited", "--out", "run"]
-                .into_iter()
-                .chain(["--workload", "point select, 8", "--repetitions", "1"])
-                .collect::<Vec<_>>(),
-        ));
+        let told = never_slower_once(folder.path(), with, "unlimited", "point select, 8");
         let run = folder.path().join("run");
         // Six settings beside the server and six of the pair, six beside the app where the server has zstd; one direct.
         let samples = if with == "mysql" { 19 } else { 13 };
@@ -78,13 +78,7 @@ fn beside_the_app_a_slow_link_was_seen_before_the_counted_login() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let told = succeeded(&bench(
-        folder.path(),
-        &["never-slower", "--scale", "smoke", "--link", "20mbit,5ms", "--out", "run"]
-            .into_iter()
-            .chain(["--workload", "range of 100 rows, 1", "--repetitions", "1"])
-            .collect::<Vec<_>>(),
-    ));
+    let told = never_slower_once(folder.path(), "mysql", "20mbit,5ms", "range of 100 rows, 1");
     let run = folder.path().join("run");
     assert_eq!((records(&run, "sample").len(), records(&run, "failure").len()), (19, 0), "{told}");
     // The first session of a proxy is uncompressed, and ranges alone would never have shown the link's rate.
@@ -104,13 +98,7 @@ fn bulk_inserts_are_packed_on_their_way_to_the_server() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let told = succeeded(&bench(
-        folder.path(),
-        &["never-slower", "--scale", "smoke", "--link", "50mbit,2ms", "--out", "run"]
-            .into_iter()
-            .chain(["--workload", "bulk insert", "--repetitions", "1"])
-            .collect::<Vec<_>>(),
-    ));
+    let told = never_slower_once(folder.path(), "mysql", "50mbit,2ms", "bulk insert");
     let run = folder.path().join("run");
     assert_eq!((records(&run, "sample").len(), records(&run, "failure").len()), (13, 0), "{told}");
     for path in ["wirepress beside app", "wirepress pair"] {

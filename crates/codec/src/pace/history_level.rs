@@ -30,8 +30,6 @@ pub(super) struct HistoryLevel {
     is_news: bool,
     /// How well this level packed the data that the others are known by.
     ratio: Option<f64>,
-    /// A large frame that waits for an answer has come.
-    was_asked: bool,
 }
 
 /// What a level of frames with history was seen to do, for the next session over the same link.
@@ -67,7 +65,6 @@ impl HistoryLevel {
             is_trial: false,
             ratio: None,
             is_news: false,
-            was_asked: false,
         };
         (this, Candidate::only(algorithm, first))
     }
@@ -106,10 +103,8 @@ impl HistoryLevel {
     /// A large frame comes that waits for an answer. The history of such frames has large tables, and no queue will tell which level
     /// is worth its time: as long as nothing is known of any level the `current` one is the easiest.
     pub(super) fn large_reply(&mut self, current: &mut Candidate) {
-        let is_first = !std::mem::replace(&mut self.was_asked, true);
         let is_known = |candidate: &Candidate| Speed::of(candidate).is_some();
-        if is_first
-            && !self.others.iter().any(is_known)
+        if !self.others.iter().any(is_known)
             && !is_known(current)
             && let Some(easiest) = self.others.iter_mut().find(|other| other.level() < current.level())
         {
