@@ -96,6 +96,8 @@ pub struct Pace {
     burst_len: u64,
     /// Of frames with history, of which small ones shrink, too.
     history: Option<HistoryLevel>,
+    /// One begins with what was packed last, and was not handed over yet.
+    begins_history: bool,
     /// How fast large packets come.
     source: Source,
     /// The choice before was about a large packet, which may have left a queue.
@@ -163,6 +165,7 @@ impl Pace {
             busy_until: Duration::ZERO,
             burst_len: 0,
             history: None,
+            begins_history: false,
             source: Source::default(),
             was_large: false,
             in_pieces: false,
@@ -342,7 +345,7 @@ impl Pace {
     }
 
     const fn reply(&self, len: f64) -> Reply {
-        Reply { len, has_history: self.history.is_some() }
+        Reply { len, has_history: self.history.is_some(), begins_history: self.begins_history }
     }
 
     /// Frames of several packets should end at this length, and so many bytes may wait in the socket behind those that are on
@@ -400,6 +403,7 @@ impl Pace {
             history.was_packed_at(frame.level, current);
         }
         candidate::learn(&mut self.candidates, &frame, took);
+        self.begins_history = frame.begins_history;
         self.follow_level(frame.plain_len);
     }
 
@@ -432,6 +436,7 @@ impl Pace {
             // Also behind frames that nothing was chosen about.
             None => self.turn = None,
         }
+        self.begins_history = false;
         self.sent_len += len as u64;
         self.since_look_len += len as u64;
         if let Some(rate) = self.drain.bytes_per_s() {

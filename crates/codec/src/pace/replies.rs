@@ -28,6 +28,8 @@ pub(super) struct Reply {
     pub(super) len: f64,
     /// Earlier replies make small ones so much smaller that it shows within a segment, too.
     pub(super) has_history: bool,
+    /// With it a history begins, at both ends.
+    pub(super) begins_history: bool,
 }
 
 /// What one reply is remembered by, until the next.
@@ -57,7 +59,9 @@ struct Class {
 struct Epoch {
     number: u64,
     began: Duration,
-    /// Cycles count that begin from then on: replies of the form before are through.
+    /// What was under way when it began is through after so long.
+    through: Duration,
+    /// Cycles count that begin from then on.
     counts_from: Duration,
     cycles_s: Vec<f64>,
 }
@@ -87,6 +91,11 @@ impl Replies {
         // It has the form that the epoch had until now.
         if let Some(class) = class.and_then(|class| self.classes.get_mut(class)) {
             class.last_sent = now;
+        }
+        if reply.begins_history
+            && let Some(class) = class.and_then(|class| self.classes.get_mut(class))
+        {
+            class.epoch.counts_anew(now);
         }
         if let Some(before) = before {
             self.ended(before, now);
@@ -206,8 +215,19 @@ impl Class {
     fn turn(&mut self, cycle_s: f64, now: Duration) {
         let number = self.epoch.number + 1;
         let through = Duration::from_secs_f64(cycle_s.min(THROUGH_MAX.as_secs_f64()));
-        self.epoch =
-            Epoch { number, began: now, counts_from: self.last_sent + through, cycles_s: Vec::new() };
+        let counts_from = self.last_sent + through;
+        self.epoch = Epoch { number, began: now, through, counts_from, cycles_s: Vec::new() };
+    }
+}
+
+impl Epoch {
+    /// A history begins, whose memory is dear, once: to those who wait for the same core, too. Where sessions come and go all the
+    /// time that is what packing costs.
+    fn counts_anew(&mut self, now: Duration) {
+        if now < self.began + BEGINNINGS_MAX {
+            self.cycles_s.clear();
+            self.counts_from = self.counts_from.max(now + self.through);
+        }
     }
 }
 
@@ -281,6 +301,8 @@ const SAMPLES_MAX: usize = 1024;
 const EPOCH_MIN: Duration = Duration::from_millis(10);
 /// Who has not seen enough cycles by then has too few to care.
 const EPOCH_MAX: Duration = Duration::from_secs(2);
+/// Within so long all sessions that are there have begun their histories.
+const BEGINNINGS_MAX: Duration = Duration::from_millis(500);
 /// Most of an epoch counts, however long cycles are.
 const THROUGH_MAX: Duration = Duration::from_millis(250);
 /// How long a finding is believed, at first, and when it was found again and again.
@@ -318,6 +340,8 @@ mod tests {
         ratio: f64,
         /// Everybody's own time, varying.
         think_s: f64,
+        /// What a history's beginning takes besides: a short one with a client's first packed reply, a long one with the sixth.
+        begin_s: f64,
     }
 
     impl Loop {
@@ -331,6 +355,7 @@ mod tests {
             // When each client's request is there, and its last turn.
             let mut clients: Vec<(f64, Option<Turn>)> =
                 (0..self.clients).map(|n| (n as f64 * 1e-6, None)).collect();
+            let mut packed_for = vec![0; self.clients];
             let (mut core_s, mut link_s) = (0.0_f64, 0.0_f64);
             let mut noise = 1_u64;
             let (mut packed, mut all) = (0, 0);
@@ -342,8 +367,14 @@ mod tests {
                 }
                 let start = at_s.max(core_s);
                 let packs = replies.packs(secs(start), alone(self.len), self.pack_s * 1.5, self.round_trip_s);
-                core_s = start + self.cpu_s + if packs { self.pack_s } else { 0.0 };
-                let turn = replies.sent(secs(core_s), alone(self.len), clients[next].1);
+                packed_for[next] += u32::from(packs);
+                let begins_history = self.begin_s > 0.0 && packs && matches!(packed_for[next], 1 | 6);
+                core_s = start
+                    + self.cpu_s
+                    + if packs { self.pack_s } else { 0.0 }
+                    + if begins_history { self.begin_s } else { 0.0 };
+                let reply = Reply { begins_history, ..alone(self.len) };
+                let turn = replies.sent(secs(core_s), reply, clients[next].1);
                 let len = if packs { self.len / self.ratio } else { self.len };
                 link_s = link_s.max(core_s) + len / self.link_bytes_per_s;
                 noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -365,7 +396,7 @@ mod tests {
     }
 
     const fn alone(len: f64) -> Reply {
-        Reply { len, has_history: false }
+        Reply { len, has_history: false, begins_history: false }
     }
 
     fn secs(s: f64) -> Duration {
@@ -383,6 +414,7 @@ mod tests {
             len: 12_500.0,
             ratio: 2.0,
             think_s: 50e-6,
+            begin_s: 0.0,
         }
     }
 
@@ -398,6 +430,14 @@ mod tests {
     fn a_slow_link_gets_packed_replies_for_one_client_too() {
         assert!(ranges(1, 1.4e-3, 12.5e6).packed_share(4.0) > 0.9);
         assert!(ranges(1, 40e-3, 1.25e6).packed_share(20.0) > 0.9);
+    }
+
+    #[test]
+    fn what_it_takes_to_begin_histories_says_nothing_of_packing() {
+        for begin_s in [2e-3, 4e-3] {
+            let share = Loop { begin_s, ..ranges(16, 1.4e-3, 12.5e6) }.packed_share(1.5);
+            assert!(share > 0.9, "{begin_s}: {share}");
+        }
     }
 
     #[test]
@@ -442,7 +482,7 @@ mod tests {
 
     #[test]
     fn with_history_they_are_packed_where_that_is_sooner_or_costs_nothing() {
-        let small = Reply { len: 200.0, has_history: true };
+        let small = Reply { len: 200.0, has_history: true, begins_history: false };
         let packs = |cost_s: f64, round_trip_s: f64, packed_s: f64, stored_s: f64| {
             let mut replies = Replies::default();
             let (mut at_s, mut turn, mut packed) = (0.0, None, 0);
