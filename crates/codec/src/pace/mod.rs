@@ -277,8 +277,11 @@ impl Pace {
         replies: &mut Replies,
     ) -> Choice {
         let missing_s = self.source.time_s(missing_len);
-        let alone = self.begin(plain_len, false, now, replies);
-        let choice = alone.unwrap_or_else(|| self.in_a_queue(plain_len, false, missing_s));
+        let choice = match self.begin(plain_len, false, now, replies) {
+            Some(choice) => choice,
+            None if self.drain.bytes_per_s().is_none() => self.over_any_link(number(plain_len)),
+            None => self.in_a_queue(plain_len, false, missing_s),
+        };
         self.source.chosen(choice.reason);
         self.had_more = false;
         self.was_large = true;
@@ -320,7 +323,7 @@ impl Pace {
 
     /// A frame that waits for an answer.
     fn alone(&mut self, len: f64, replies: &mut Replies) -> Option<Choice> {
-        if len >= LARGE_LEN && self.drain.bytes_per_s().is_some() {
+        if len >= LARGE_LEN && (self.drain.bytes_per_s().is_some() || self.is_sooner_in_slow_start(len)) {
             return None;
         }
         if let Some(level) = self.packs_as_it_encrypts(len) {

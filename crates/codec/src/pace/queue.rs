@@ -4,7 +4,7 @@
 //! Not here: frames that wait for an answer (`replies`), what a level does (`candidate`).
 
 use super::candidate::{Candidate, GUESS_IS_CAUTIOUS, SMALL_LEN};
-use super::{Choice, Pace, Reason, number};
+use super::{Choice, LARGE_LEN, Pace, Reason, UNKNOWN_LEN, number};
 use crate::{Algorithm, plain_bytes_per_ms};
 
 /// What is to be decided about.
@@ -93,8 +93,25 @@ impl Pace {
                 packed(Reason::TriesLevel)
             }
             _ if self.packs_as_it_encrypts(len).is_some() => packed(Reason::Faster),
+            None if self.is_sooner_in_slow_start(len) => packed(Reason::TriesLevel),
+            Some(_) if self.is_sooner_in_slow_start(len) => packed(Reason::Faster),
             _ => stored,
         }
+    }
+
+    /// Whether a large packet over a link that nothing is known of is there sooner packed, whatever that carries: a fresh connection
+    /// sends twice as much with each round trip, so a third less is there most of one sooner, which packing must not take.
+    pub(super) fn is_sooner_in_slow_start(&self, len: f64) -> bool {
+        if len < LARGE_LEN || self.sent_len >= UNKNOWN_LEN {
+            return false;
+        }
+        self.candidates.first().is_some_and(|easiest| {
+            let may_shrink =
+                easiest.ratio(len).map_or_else(|| !easiest.rests(), |ratio| ratio >= RATIO_HOPED);
+            let pack_s = easiest.likely_s(len) + self.helper_s;
+            let round_trip_s = self.looked.round_trip.as_secs_f64();
+            may_shrink && pack_s * (1.0 + 1.0 / UNPACKING_IS_FASTER) < round_trip_s * SLOW_START_PART
+        })
     }
 
     /// The easiest level, if it takes less time than encrypting what it saves. Copying into a socket is
@@ -230,6 +247,8 @@ const RATIO_HOPED: f64 = 1.5;
 const TRIAL_S: f64 = 200e-6;
 /// Or of a round trip.
 const TRIAL_PART: f64 = 0.03;
+/// Half of what a packet that shrinks to two thirds saves: `log2(1.5)` round trips.
+const SLOW_START_PART: f64 = 0.3;
 /// Both ends' AES-GCM, and the copies into and out of records (a pair without compression, and one that packs: 1.2 ns for a byte).
 const ENCRYPTED_BYTES_PER_S: f64 = 0.7e9;
 /// What packs so well mostly packs faster than it is encrypted, but for the first frames, which pay for memory.
@@ -268,6 +287,23 @@ mod tests {
 
     fn early(source_bytes_per_s: f64) -> Choice {
         pace(source_bytes_per_s).choose_early(16 * MIB, 16 * MIB, Duration::ZERO, &mut Replies::default())
+    }
+
+    #[test]
+    fn a_first_large_packet_is_packed_where_that_takes_less_than_the_round_trips_that_it_saves() {
+        let first = |round_trip_s: f64, sent_len: usize, more: bool| {
+            let mut pace = Pace::new(Algorithm::Zstd, 7);
+            pace.look(Look { round_trip: Duration::from_secs_f64(round_trip_s), ..Look::NOTHING });
+            pace.had_more = more;
+            pace.sent(sent_len, sent_len, Duration::ZERO, &mut Replies::default());
+            pace.choose_early(MIB, MIB, Duration::ZERO, &mut Replies::default()).level
+        };
+        for more in [false, true] {
+            assert_eq!(first(40e-3, 100, more), Some(1), "{more}");
+            assert_eq!(first(0.5e-3, 100, more), None, "{more}");
+            // All of that without a queue.
+            assert_eq!(first(40e-3, 2 * MIB, more), None, "{more}");
+        }
     }
 
     #[test]
