@@ -100,7 +100,7 @@ fn a_login(bencher: Bencher<'_, '_>) {
     }
     bencher.bench_local(|| {
         now += MS / 1000;
-        server.choose(black_box(now), &POSSIBLE)
+        server.choose(black_box(now), 1, &POSSIBLE)
     });
 }
 

@@ -143,7 +143,7 @@ impl Handshake {
         let login = Login::parse(&login_payload).map_err(at(Side::Client, Phase::Login))?;
         let client_leg = negotiate::client_leg(&login, route.permitted())
             .map_err(|error| on(Side::Client, Phase::Login)(Cause::CompressionRefused(error)))?;
-        let server_choice = self.choose_server_leg(&greeting, config, worker)?;
+        let server_choice = self.choose_server_leg(&greeting, &login.user, config, worker)?;
         let (server_algorithm, server_zstd_level) = server_choice.chosen.packing;
 
         let server_tls = self.server_tls(route, &greeting).map_err(on(Side::Server, Phase::Login))?;

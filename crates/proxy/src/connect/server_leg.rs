@@ -2,6 +2,7 @@
 //!
 //! Not here: what follows from what was seen (`codec::pace::PackingServer`), MySQL's rules (`wire::connect::negotiate`).
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use codec::pace::{LegChoice, LegReason, Packing, Trial};
@@ -20,6 +21,8 @@ pub(crate) struct ServerLegChoice {
     pub(crate) chosen: LegChoice,
     /// It is made by what the link has shown, so what it shows next is wanted.
     pub(crate) follows_the_link: bool,
+    /// Whose session it is: users' replies are of different kinds.
+    pub(crate) user: u64,
     /// It is made for others, too, which wait.
     pub(crate) trial: Option<HeldTrial>,
 }
@@ -47,6 +50,7 @@ impl Handshake {
     pub(super) fn choose_server_leg(
         &self,
         greeting: &Greeting,
+        user: &[u8],
         config: &ListenerConfig,
         worker: &Worker,
     ) -> Result<ServerLegChoice, SessionError> {
@@ -67,18 +71,26 @@ impl Handshake {
         };
         let link = worker.shared.links.to(peer, Side::Server);
         let possible = possible(greeting.capabilities, config);
-        let chosen = link.server().choose(link.now(), &possible);
+        let user = key(user);
+        let chosen = link.server().choose(link.now(), user, &possible);
         let (algorithm, level) = chosen.packing;
         tracing::debug!(%peer, %algorithm, level, reason = chosen.reason.words(), "the server leg was chosen");
         let trial = chosen.trial.map(|trial| HeldTrial { link, trial });
-        Ok(ServerLegChoice { chosen, follows_the_link: true, trial })
+        Ok(ServerLegChoice { chosen, follows_the_link: true, user, trial })
     }
 }
 
 /// By no link.
 const fn by_itself(packing: Packing, reason: LegReason) -> ServerLegChoice {
     let chosen = LegChoice { packing, reason, trial: None };
-    ServerLegChoice { chosen, follows_the_link: false, trial: None }
+    ServerLegChoice { chosen, follows_the_link: false, user: 0, trial: None }
+}
+
+/// Two users of one key would only be taken to be of one kind.
+fn key(user: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    user.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// What the server can pack with, in order of wish: its best algorithm, at no level above the one that was asked for, if one was.

@@ -233,6 +233,7 @@ impl<'a> Relay<'a> {
                 plain_len: to_client.traffic().plain_len,
                 received_len: server.received_len,
                 sent_len: server.sent_len,
+                commands: conversation.commands_begun(),
             },
             is_open: conversation.reply_has_begun() && !conversation.is_clients_turn(),
             client_holds: to_client.is_held_back(),

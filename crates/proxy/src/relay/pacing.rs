@@ -53,7 +53,7 @@ impl Pacing {
         let receipt = links[1]
             .as_ref()
             .filter(|_| choice.follows_the_link)
-            .map(|link| Receipt::new(link.link(), choice.chosen.packing, choice.trial));
+            .map(|link| Receipt::new(link.link(), choice.chosen.packing, choice.user, choice.trial));
         let budgets = Budgets {
             cpu: Arc::clone(&worker.shared.cpu_allowance),
             p99_percent: config.cost_p99_percent,

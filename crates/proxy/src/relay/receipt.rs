@@ -4,6 +4,8 @@
 //!  │ waits │ reply has begun, and the source has no more for now … bytes … bytes │ complete
 //!          └────────────────────── told to the link ──────────────────────┘
 //! ```
+//! Besides the link is told how long the user's replies are, whenever a session ends and after so many of them.
+//!
 //! Bytes that came before the source first had no more are not counted: they may have waited in buffers. A reply that comes
 //! at once is not looked at, so short ones cost nothing.
 //!
@@ -23,6 +25,10 @@ use crate::links::Link;
 pub(super) struct Receipt {
     link: Arc<Link>,
     packing: Packing,
+    /// Whose session it is.
+    user: u64,
+    /// Commands and plain bytes of replies that the link was told of.
+    told: (u64, u64),
     /// A reply is under way.
     is_open: bool,
     /// At the last step.
@@ -44,6 +50,8 @@ pub(super) struct Lens {
     pub(super) received_len: u64,
     /// Requests, as they went.
     pub(super) sent_len: u64,
+    /// Commands.
+    pub(super) commands: u64,
 }
 
 /// How a session stands.
@@ -59,12 +67,22 @@ pub(super) struct Stands {
 }
 
 impl Receipt {
-    pub(super) fn new(link: Arc<Link>, packing: Packing, trial: Option<HeldTrial>) -> Self {
+    pub(super) fn new(link: Arc<Link>, packing: Packing, user: u64, trial: Option<HeldTrial>) -> Self {
         if let Some(trial) = &trial {
             trial.begins();
         }
         let lens = Lens::default();
-        Self { link, packing, is_open: false, lens, held: None, samples: false, _trial: trial }
+        Self {
+            link,
+            packing,
+            user,
+            told: (0, 0),
+            is_open: false,
+            lens,
+            held: None,
+            samples: false,
+            _trial: trial,
+        }
     }
 
     /// The session waits; says whether a sample of the reply is wanted.
@@ -72,6 +90,9 @@ impl Receipt {
         let Stands { lens, is_open, client_holds, server_holds } = stands;
         let before = std::mem::replace(&mut self.lens, lens);
         self.follow_requests(server_holds, lens.sent_len);
+        if lens.commands >= self.told.0 + TOLD_AFTER {
+            self.tell_replies();
+        }
         let plain_len = lens.plain_len.saturating_sub(before.plain_len);
         let begins = is_open && plain_len > 0;
         if !self.is_open && !begins {
@@ -93,6 +114,13 @@ impl Receipt {
         self.is_open = is_open;
         self.samples |= self.packing.0 == Algorithm::Uncompressed && server.wants_sample(now);
         self.samples
+    }
+
+    fn tell_replies(&mut self) {
+        let Lens { commands, plain_len, .. } = self.lens;
+        let (told_commands, told_len) = std::mem::replace(&mut self.told, (commands, plain_len));
+        let (replies, len) = (commands.saturating_sub(told_commands), plain_len.saturating_sub(told_len));
+        self.link.server().told(self.link.now(), self.user, replies, len);
     }
 
     /// What the server's socket doesn't take is held back by the link, or by the server.
@@ -123,6 +151,7 @@ impl Receipt {
 
 impl Drop for Receipt {
     fn drop(&mut self) {
+        self.tell_replies();
         if self.is_open {
             self.link.server().end(self.link.now());
         }
@@ -134,5 +163,7 @@ impl Drop for Receipt {
 
 /// Enough for a ratio, some 200 us of work.
 pub(super) const SAMPLE_LEN: usize = 16 << 10;
+/// Sessions of a pool don't end for hours.
+const TOLD_AFTER: u64 = 1024;
 /// More than sockets' buffers take of it at once.
 const REQUESTS_LEN: u64 = 256 << 10;

@@ -7,6 +7,8 @@ use super::*;
 const ZSTD: Packing = (Algorithm::Zstd, 3);
 const EASY: Packing = (Algorithm::Zstd, 1);
 const POSSIBLE: [Packing; 2] = [ZSTD, EASY];
+/// A user's key.
+const USER: u64 = 7;
 
 fn s(s: f64) -> Duration {
     Duration::from_secs_f64(s)
@@ -38,7 +40,7 @@ impl World {
     fn run(&self, server: &mut PackingServer, now: &mut f64, sessions: usize) -> Vec<LegChoice> {
         let mut choices = Vec::new();
         for _ in 0..sessions {
-            let choice = server.choose(s(*now), &POSSIBLE);
+            let choice = server.choose(s(*now), USER, &POSSIBLE);
             server.begin(s(*now), choice.packing);
             let rate = self.plain_per_s(choice.packing);
             let ratio = if choice.packing == STORED { 1.0 } else { self.ratio };
@@ -135,7 +137,7 @@ fn where_packed_replies_wait_for_the_link_a_harder_level_is_tried_once() {
     let packings = |hard_per_s: f64| -> Vec<Packing> {
         let (mut server, mut now) = (PackingServer::default(), 0.0);
         let session = |_| {
-            let packing = server.choose(s(now), &[ZSTD, EASY, HARD]).packing;
+            let packing = server.choose(s(now), USER, &[ZSTD, EASY, HARD]).packing;
             // 100 Mbit/s, text.
             let (plain_per_s, ratio) = match packing {
                 STORED => (12.5e6, 1.0),
@@ -167,7 +169,7 @@ fn a_link_that_changes_is_followed_both_ways_and_what_is_old_is_forgotten() {
     let choices = slow.run(&mut server, &mut now, 6);
     assert_eq!(packings(&choices)[2..], [ZSTD; 4], "{choices:?}");
     now += 700.0;
-    assert_eq!(server.choose(s(now), &POSSIBLE).reason, LegReason::NothingKnown);
+    assert_eq!(server.choose(s(now), USER, &POSSIBLE).reason, LegReason::NothingKnown);
 }
 
 #[test]
@@ -197,13 +199,13 @@ fn uncompressed_replies_that_came_first_to_cold_caches_are_looked_at_again() {
 fn one_session_tries_and_the_others_wait_for_what_it_finds() {
     let (mut server, mut now) = (PackingServer::default(), 0.0);
     World { link_per_s: 12.5e6, ..WORLD }.run(&mut server, &mut now, 1);
-    let choices: Vec<_> = (0..3).map(|_| server.choose(s(now), &POSSIBLE)).collect();
+    let choices: Vec<_> = (0..3).map(|_| server.choose(s(now), USER, &POSSIBLE)).collect();
     assert_eq!(packings(&choices), [ZSTD, STORED, STORED]);
     // It never asked for anything.
-    assert_eq!(server.choose(s(now + 11.0), &POSSIBLE).packing, ZSTD);
+    assert_eq!(server.choose(s(now + 11.0), USER, &POSSIBLE).packing, ZSTD);
     // Nobody waits where there is nothing to lose.
     World { link_per_s: 2.5e6, ..WORLD }.run(&mut server, &mut now, 2);
-    let choices: Vec<_> = (0..3).map(|_| server.choose(s(now), &POSSIBLE)).collect();
+    let choices: Vec<_> = (0..3).map(|_| server.choose(s(now), USER, &POSSIBLE)).collect();
     assert_eq!(packings(&choices), [ZSTD; 3]);
 }
 
@@ -211,7 +213,7 @@ fn one_session_tries_and_the_others_wait_for_what_it_finds() {
 fn a_session_that_ends_without_a_word_lets_the_next_one_try() {
     let (mut server, mut now) = (PackingServer::default(), 0.0);
     World { link_per_s: 12.5e6, ..WORLD }.run(&mut server, &mut now, 1);
-    let choose = |server: &mut PackingServer, now: f64| server.choose(s(now), &POSSIBLE).trial;
+    let choose = |server: &mut PackingServer, now: f64| server.choose(s(now), USER, &POSSIBLE).trial;
     let first = choose(&mut server, now).unwrap();
     assert_eq!(choose(&mut server, now), None);
     server.trial_ends(first);
@@ -273,10 +275,10 @@ fn a_slow_reader_and_mixed_sessions_say_nothing() {
 fn requests_that_are_held_back_count_where_replies_tell_nothing() {
     let mut server = PackingServer::default();
     server.held_back(s(0.0), 2.5e6);
-    assert_eq!(server.choose(s(1.0), &POSSIBLE).reason, LegReason::RequestsAreSlow);
+    assert_eq!(server.choose(s(1.0), USER, &POSSIBLE).reason, LegReason::RequestsAreSlow);
     server.held_back(s(0.0), 200e6);
-    assert_eq!(server.choose(s(1.0), &POSSIBLE).reason, LegReason::NothingKnown);
-    assert_eq!(server.choose(s(1.0), &[]).reason, LegReason::AsAsked);
+    assert_eq!(server.choose(s(1.0), USER, &POSSIBLE).reason, LegReason::NothingKnown);
+    assert_eq!(server.choose(s(1.0), USER, &[]).reason, LegReason::AsAsked);
 }
 
 #[test]
@@ -288,4 +290,28 @@ fn one_session_at_a_time_takes_a_sample_and_who_leaves_or_falls_silent_is_not_wa
     assert!(server.wants_sample(s(12.0)));
     server.sampled(s(13.0), Sample { ratio: 2.0, packs_per_s: 1e8 });
     assert!(!server.wants_sample(s(30.0)) && server.wants_sample(s(613.0)));
+}
+
+#[test]
+fn a_user_with_short_replies_gets_them_uncompressed_where_packing_takes_longer_than_it_saves() {
+    let reason = |link_per_s: f64, reply_len: u64, held_back: bool| {
+        let (mut server, mut now) = (PackingServer::default(), 0.0);
+        let world = World { link_per_s, packs_per_s: [300e6, 400e6], ..WORLD };
+        world.run(&mut server, &mut now, 3);
+        if held_back {
+            server.held_back(s(now), 1e6);
+        }
+        server.told(s(now), USER + 1, 1000, 1000 * reply_len);
+        server.told(s(now), USER, 1, 1 << 20);
+        assert_ne!(server.choose(s(now), USER, &POSSIBLE).reason, LegReason::RepliesAreShort);
+        server.choose(s(now), USER + 1, &POSSIBLE).reason
+    };
+    // Over 1 Gbit/s, over 100 Mbit/s.
+    assert_eq!(reason(117e6, 230, false), LegReason::RepliesAreShort);
+    assert_eq!(reason(117e6, 12_500, false), LegReason::RepliesAreShort);
+    assert_eq!(reason(12e6, 230, false), LegReason::RepliesAreShort);
+    assert_eq!(reason(12e6, 12_500, false), LegReason::PackedWasFaster);
+    assert_eq!(reason(12e6, 200_000, false), LegReason::PackedWasFaster);
+    // Long requests gain.
+    assert_eq!(reason(12e6, 60, true), LegReason::PackedWasFaster);
 }
