@@ -123,6 +123,19 @@ impl Job {
         }
     }
 
+    /// Does it on connections that are over behind it: what a proxy learns by it it has learnt then.
+    pub(crate) fn run_uncounted(
+        &self,
+        cell: &Cell,
+        stage: &Stage<'_>,
+        parts: &Parts<'_>,
+    ) -> anyhow::Result<()> {
+        match self {
+            Self::Scan(scan) => scan.run_uncounted(stage, parts),
+            other => other.run(cell, stage, parts, None, &mut Uncounted).map(drop),
+        }
+    }
+
     /// Tables that it needs.
     pub(crate) fn tables(&self) -> Vec<Table> {
         match self {
@@ -172,4 +185,12 @@ pub(crate) trait Meter: Send {
     fn middle(&mut self) {}
     /// It is over.
     fn stop(&mut self);
+}
+
+/// Nobody reads anything.
+struct Uncounted;
+
+impl Meter for Uncounted {
+    fn start(&mut self) {}
+    fn stop(&mut self) {}
 }

@@ -12,7 +12,7 @@
 //! ```
 //! A choice at login goes by what the link has shown, so beside the app cells of the policy, and those of none that they are held
 //! against, are measured behind uncounted connections with a long reply: one, and a second where several clients log in at once,
-//! of which only one would be let try what was not seen yet.
+//! of which only one would be let try what was not seen yet. Where the work's replies are others three send its statements then.
 
 mod again;
 mod incompressible;
@@ -27,6 +27,7 @@ use lab::link::Link;
 use self::verdict::Verdict;
 use super::work::Work;
 use super::{Batch, Judgement, Plan, Scale, Step, World};
+use crate::job::Job;
 use crate::record::{Cell, Metric, Path, Setting};
 use crate::results::Results;
 
@@ -154,7 +155,7 @@ fn comparison(name: &str, link: &Link, work: &Work, path: Path, world: &World) -
         .chain(standard.map(|path| (path, pair::COMPARED)))
         .chain([(Path::Direct, Setting::None)])
         .map(|way| Step {
-            before: vec![work.long_reply(link, world); connections_before(work, way)],
+            before: before(work, way, link, world),
             ..Step::new(work.cell(name, way.0, way.1), job.clone())
         })
         .collect();
@@ -168,6 +169,13 @@ const fn connections_before(work: &Work, (path, setting): (Path, Setting)) -> us
         (Path::WirepressBesideApp, Setting::Latency | Setting::None) => 1,
         _ => 0,
     }
+}
+
+fn before(work: &Work, way: (Path, Setting), link: &Link, world: &World) -> Vec<Job> {
+    let count = connections_before(work, way);
+    let long_replies = vec![Job::Scan(work.long_reply(link, world)); count];
+    let first = if count > 0 { work.first_statements(link, world) } else { None };
+    long_replies.into_iter().chain(first).collect()
 }
 
 /// Each once: comparisons share cells.
@@ -188,7 +196,6 @@ const SETTINGS: [Setting; 6] =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::Job;
 
     fn world(server_has_zstd: bool) -> World {
         World {
@@ -232,11 +239,15 @@ mod tests {
             let is_compared =
                 path == Path::WirepressBesideApp && [Setting::None, Setting::Latency].contains(&setting);
             let wanted = if is_compared { threads.min(2) as usize } else { 0 };
-            assert_eq!(step.before.len(), wanted, "{}", step.cell);
+            let is_scan = |job: &Job| matches!(job, Job::Scan(_));
+            let long = step.before.iter().take_while(|job| is_scan(job)).count();
+            assert_eq!(long, wanted, "{}", step.cell);
+            let is_select = matches!(step.cell.workload.as_str(), "point select" | "range of 100 rows");
+            assert_eq!(step.before.len() - long, usize::from(is_compared && is_select), "{}", step.cell);
         }
         let inserts =
             steps.iter().find(|step| !step.before.is_empty() && step.cell.workload == "bulk insert");
-        let before = inserts.unwrap().before.first().unwrap();
+        let Some(Job::Scan(before)) = inserts.unwrap().before.first() else { panic!() };
         // As much of it as this link carries in two seconds.
         assert!((12_000..13_000).contains(&before.rows), "{before:?}");
         let tables: Vec<String> = inserts.unwrap().tables().into_iter().map(|table| table.name).collect();

@@ -6,7 +6,7 @@ use lab::generate::Sequence;
 use lab::link::Link;
 
 use super::Scale;
-use crate::job::{Job, ScanJob};
+use crate::job::Job;
 use crate::record::Cell;
 use crate::table::Table;
 
@@ -17,8 +17,8 @@ pub struct Step {
     pub cell: Cell,
     /// What a client does in it.
     pub job: Job,
-    /// What other connections read before, one by one and uncounted, where a proxy goes by what it has seen of the link.
-    pub before: Vec<ScanJob>,
+    /// What other connections did before, one by one and uncounted, where a proxy goes by what it has seen.
+    pub before: Vec<Job>,
 }
 
 impl Step {
@@ -30,7 +30,7 @@ impl Step {
 
     /// Tables that it needs.
     pub(crate) fn tables(&self) -> Vec<Table> {
-        let before = self.before.iter().map(|scan| scan.table.clone());
+        let before = self.before.iter().flat_map(Job::tables);
         self.job.tables().into_iter().chain(before).collect()
     }
 }

@@ -88,6 +88,16 @@ impl Work {
         })
     }
 
+    /// The same by a few clients for a moment: who sees it has seen what replies are like. None where it reads rows or sends them.
+    pub(super) fn first_statements(&self, link: &Link, world: &World) -> Option<Job> {
+        match self.job(link, world) {
+            Job::Statements(all) if !self.is_sent() => {
+                Some(Job::Statements(Statements { threads: FIRST_CLIENTS, time: FIRST_TIME, ..all }))
+            }
+            _ => None,
+        }
+    }
+
     /// A reply of such rows that takes the link about as long as the work does: who sees it has seen what the link carries.
     pub(super) fn long_reply(&self, link: &Link, world: &World) -> ScanJob {
         let Rows { kind, most } = self.rows;
@@ -114,6 +124,9 @@ impl Rows {
     }
 }
 
+/// More than the controller of a server leg goes by.
+const FIRST_CLIENTS: u32 = 3;
+const FIRST_TIME: Duration = Duration::from_millis(300);
 /// A full run has more cells and rounds, not longer ones.
 fn seconds(world: &World) -> f64 {
     match world.scale {

@@ -41,8 +41,8 @@ pub(super) fn measure(step: &Step, network: &Network, parts: &Parts<'_>) -> anyh
     let Step { cell, job, before } = step;
     let donor = job.donor(network)?;
     let stage = Stage::set(cell, network, parts, donor.as_ref())?;
-    for scan in before {
-        scan.run_uncounted(&stage, parts).context("the connection before the counted ones failed")?;
+    for job in before {
+        job.run_uncounted(cell, &stage, parts).context("the connection before the counted ones failed")?;
     }
     let links_before = stage.link_cpu();
     let mut counters = Counters { stage: &stage, parts, before: None, between: None };
