@@ -156,7 +156,7 @@ impl Candidate {
                 1..WARM => rate.max(self.bytes_per_s),
                 _ => blend(self.bytes_per_s, rate),
             };
-            self.warm = (self.warm + 1).min(WARM);
+            self.warm = if plain_len >= LONG_LEN { WARM } else { (self.warm + 1).min(WARM) };
             self.is_seen = true;
         }
         let known = if plain_len >= SMALL_LEN { &mut self.large_ratio } else { &mut self.small_ratio };
@@ -205,6 +205,8 @@ const FRAME_S: f64 = 5e-6;
 pub(super) const SMALL_LEN: f64 = 4096.0;
 /// Of so many first frames the fastest counts.
 const WARM: u8 = 4;
+/// What one of this length pays for memory is little beside its work. There are few of them, so the first is believed.
+const LONG_LEN: f64 = 512.0 * 1024.0;
 /// How much of a new frame goes into what is known.
 const MEMORY: f64 = 0.25;
 /// Less is not worth anybody's time.

@@ -123,7 +123,8 @@ impl HistoryLevel {
         self.better = if better.is_some() { self.better + 1 } else { 0 };
         let was_tried = self.is_trial && self.frames >= TRIAL_FRAMES && !current.is_cold();
         self.is_trial &= !was_tried;
-        if let Some(at) = better.filter(|_| was_tried || self.better >= AGREE && self.frames >= self.stay)
+        let (agree, stay) = self.patience(now, step(current.level()), link_bytes_per_s);
+        if let Some(at) = better.filter(|_| was_tried || self.better >= agree && self.frames >= stay)
             && let Some(other) = self.others.get_mut(at)
         {
             let is_trial = Speed::of(other).is_none();
@@ -134,6 +135,22 @@ impl HistoryLevel {
             self.others.iter_mut().for_each(Candidate::forget);
             (self.frames, self.stay) = (0, STAY_MIN);
         }
+    }
+
+    /// How many frames on end have to speak for a change, and how many have to be behind the last one. The first one is due soon
+    /// where the link is so slow that it waits for no level, whatever it carries in a moment.
+    fn patience(&self, now: Speed, step_now: i32, link_bytes_per_s: Option<f64>) -> (u32, u32) {
+        let hardest = self
+            .others
+            .last()
+            .map(|it| Speed::of(it).unwrap_or_else(|| now.guessed((step(it.level()) - step_now).max(0))));
+        let is_slow = hardest.is_some_and(|it| {
+            link_bytes_per_s.is_some_and(|link| it.packs_per_s > link * it.ratio * FAR_SLOWER)
+        });
+        if !is_slow || self.stay > STAY_MIN {
+            return (AGREE, self.stay);
+        }
+        (AGREE_IF_SLOW, AGREE_IF_SLOW)
     }
 
     /// Which of the others would be better than the `level` that is used.
@@ -247,6 +264,10 @@ const STAY_MAX: u32 = 4096;
 const STAY_OTHER_DATA: u32 = 256;
 /// Frames on end for which it has to: the rate of a link looks otherwise for a few between two scans.
 const AGREE: u32 = 16;
+/// Where the link is so much slower than the hardest level,
+const FAR_SLOWER: f64 = 4.0;
+/// so many are enough: what they leave is a queue.
+const AGREE_IF_SLOW: u32 = 4;
 /// Frames at a new level until it is known: those that pay for memory, and as many.
 const TRIAL_FRAMES: u32 = 8;
 /// The same data packs as well but for so much.
@@ -303,6 +324,17 @@ mod tests {
         assert_eq!(levels(12.5e6, text, 7), [3, 7]);
         assert_eq!(levels(1.25e6, text, 7), [3, 7]);
         assert_eq!(levels(12.5e6, text, 3), [3]);
+    }
+
+    #[test]
+    fn over_a_link_far_slower_than_any_level_a_few_frames_are_enough() {
+        let frames = |link_bytes_per_s| {
+            let (mut history, mut candidates) = HistoryLevel::new(Algorithm::Zstd, 7);
+            let current = &mut candidates[0];
+            (1..100).find(|_| pack((&mut history, current), 1, Some(link_bytes_per_s), text) == 7)
+        };
+        assert_eq!(frames(1.25e6), Some(AGREE_IF_SLOW));
+        assert_eq!(frames(12.5e6), Some(STAY_MIN));
     }
 
     #[test]

@@ -358,7 +358,9 @@ impl Pace {
         match self.drain.bytes_per_s() {
             None if self.sent_len < UNKNOWN_LEN => {
                 // Packed to next to nothing many frames are little; short ones would only be dearer.
-                let is_little = self.packs_as_it_encrypts(number(FIRST_FRAME_LEN)).is_some();
+                let len = number(FIRST_FRAME_LEN);
+                let is_little = self.packs_as_it_encrypts(len).is_some()
+                    || (self.packs_to_hardly_anything(len) && self.is_sooner_in_slow_start(len));
                 let frame_len = if is_little { usize::MAX } else { FIRST_FRAME_LEN };
                 Room { frame_len, unsent_len: UNSENT_LEN_MIN }
             }

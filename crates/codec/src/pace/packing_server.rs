@@ -308,9 +308,13 @@ impl PackingServer {
         if self.lost.is_some_and(|lost| now < lost.until && rate * CHANGED > lost.stored_per_s) {
             return (STORED, LegReason::PackedWasSlower);
         }
-        if rate <= server_packs_per_s(wish) * LOSS_MAX {
-            // Should the server be slow, and not the link, its packing hardly makes it slower.
-            return (wish, LegReason::LinkIsSlow);
+        // Should the server be slow, and not the link, its packing hardly makes it slower.
+        let is_far_faster = |packing: Packing, cautious| {
+            packing.0 == wish.0 && rate <= server_packs_per_s(packing) * cautious * LOSS_MAX
+        };
+        if is_far_faster(wish, 1.0) {
+            let harder = possible.iter().copied().filter(|it| is_far_faster(*it, LEAST_IS_CAUTIOUS));
+            return (harder.fold(wish, |a, b| if b.1 > a.1 { b } else { a }), LegReason::LinkIsSlow);
         }
         self.tries(now, wish, LegReason::LinkIsSlow, STORED)
     }

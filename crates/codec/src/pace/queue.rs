@@ -99,19 +99,30 @@ impl Pace {
         }
     }
 
-    /// Whether a large packet over a link that nothing is known of is there sooner packed, whatever that carries: a fresh connection
-    /// sends twice as much with each round trip, so a third less is there most of one sooner, which packing must not take.
+    /// Whether a large packet, or a burst, over a link that nothing is known of is there sooner packed, whatever that carries: a
+    /// fresh connection sends twice as much with each round trip, so half of it is there one sooner, which packing must not take.
+    /// That is all of the packet, and of a burst as much as may be sent before the link is known.
     pub(super) fn is_sooner_in_slow_start(&self, len: f64) -> bool {
-        if len < LARGE_LEN || self.sent_len >= UNKNOWN_LEN {
+        if self.sent_len >= UNKNOWN_LEN {
             return false;
         }
+        let frames = if len < LARGE_LEN { UNKNOWN_LEN as f64 / len } else { 1.0 };
         self.candidates.first().is_some_and(|easiest| {
-            let may_shrink =
-                easiest.ratio(len).map_or_else(|| !easiest.rests(), |ratio| ratio >= RATIO_HOPED);
-            let pack_s = easiest.likely_s(len) + self.helper_s;
+            let hoped = if easiest.rests() { 1.0 } else { RATIO_HOPED };
+            let ratio = easiest.ratio(len).unwrap_or(hoped).min(RATIO_ANYWHERE);
+            let pack_s = easiest.likely_s(len) * frames + self.helper_s;
             let round_trip_s = self.looked.round_trip.as_secs_f64();
-            may_shrink && pack_s * (1.0 + 1.0 / UNPACKING_IS_FASTER) < round_trip_s * SLOW_START_PART
+            let saved_s = round_trip_s * ratio.log2();
+            ratio >= RATIO_HOPED && pack_s * (1.0 + 1.0 / UNPACKING_IS_FASTER) < saved_s * SLOW_START_PART
         })
+    }
+
+    /// Whether many frames are little.
+    pub(super) fn packs_to_hardly_anything(&self, len: f64) -> bool {
+        self.candidates
+            .first()
+            .and_then(|easiest| easiest.ratio(len))
+            .is_some_and(|ratio| ratio >= RATIO_ANYWHERE)
     }
 
     /// The easiest level, if it takes less time than encrypting what it saves. Copying into a socket is
@@ -127,10 +138,16 @@ impl Pace {
         let easiest = self.candidates.first()?;
         // What it makes no use of, harder ones make hardly any: incompressible data is tried by it alone.
         let tried_len = if easiest.rests() { 1 } else { self.candidates.len() };
+        // Behind a queue that hides the hardest for several frames those between are not worth a trial.
+        let is_known = !easiest.is_new() && easiest.ratio(frame.len).is_some();
+        let hides = |it: &&Candidate| it.likely_s(frame.len) * QUEUE_IS_LONG < frame.queue_s;
+        let hidden = self.candidates.last().filter(hides).map(Candidate::level).filter(|_| is_known);
         let easiest = easiest.level();
         let (algorithm, waits_s) = (self.algorithm, self.helper_s);
         let helper_s = |candidate: &Candidate, len| wait_s(algorithm, candidate, len, waits_s);
-        self.candidates.iter_mut().take(tried_len).find_map(|candidate| {
+        let tried = self.candidates.iter_mut().take(tried_len);
+        let mut tried = tried.filter(|it| hidden.is_none_or(|hardest| it.level() == hardest));
+        tried.find_map(|candidate| {
             let pack_s = candidate.pack_s(frame.len) + helper_s(candidate, frame.len);
             // The easiest may gain on an idle link, too, if it does what it mostly does.
             let is_easiest = candidate.level() == easiest;
@@ -247,8 +264,8 @@ const RATIO_HOPED: f64 = 1.5;
 const TRIAL_S: f64 = 200e-6;
 /// Or of a round trip.
 const TRIAL_PART: f64 = 0.03;
-/// Half of what a packet that shrinks to two thirds saves: `log2(1.5)` round trips.
-const SLOW_START_PART: f64 = 0.3;
+/// Part of what is saved so that packing may take.
+const SLOW_START_PART: f64 = 0.5;
 /// Both ends' AES-GCM, and the copies into and out of records (a pair without compression, and one that packs: 1.2 ns for a byte).
 const ENCRYPTED_BYTES_PER_S: f64 = 0.7e9;
 /// What packs so well mostly packs faster than it is encrypted, but for the first frames, which pay for memory.
@@ -304,6 +321,42 @@ mod tests {
             // All of that without a queue.
             assert_eq!(first(40e-3, 2 * MIB, more), None, "{more}");
         }
+    }
+
+    #[test]
+    fn so_are_the_first_frames_of_a_burst_until_the_link_must_have_shown_its_rate() {
+        let choices = |round_trip_s: f64, frames: usize| {
+            let mut pace = Pace::new(Algorithm::Zstd, 7);
+            pace.look(Look { round_trip: Duration::from_secs_f64(round_trip_s), ..Look::NOTHING });
+            let (len, packed_len) = (32 << 10, 16 << 10);
+            let mut choose = || {
+                let choice = pace.choose(len, true, Duration::ZERO, &mut Replies::default());
+                if let Some(level) = choice.level {
+                    pace.packed(PackedFrame::alone(level, len, packed_len), Duration::from_micros(80));
+                }
+                pace.sent(len, packed_len, Duration::ZERO, &mut Replies::default());
+                choice.reason
+            };
+            (0..frames).map(|_| choose()).last()
+        };
+        assert_eq!(choices(40e-3, 2), Some(Reason::Faster));
+        assert_eq!(choices(40e-3, 65), Some(Reason::LinkNotSeen));
+        assert_eq!(choices(2e-3, 2), Some(Reason::LinkNotSeen));
+    }
+
+    #[test]
+    fn behind_a_queue_that_hides_any_level_the_hardest_is_tried_next() {
+        let next = |queued_len| {
+            let mut pace = Pace::new(Algorithm::Zstd, 7);
+            pace.assume_link(1.25e6);
+            let mut pace = seen(pace, 128 << 10, 50_000, Duration::from_micros(400));
+            let at = Duration::from_secs(1);
+            pace.look(Look { now: at, queued_len, unsent_len: queued_len, ..Look::NOTHING });
+            pace.choose(128 << 10, true, at, &mut Replies::default())
+        };
+        // 200 ms of it.
+        assert_eq!(next(256 << 10), Choice { level: Some(7), reason: Reason::TriesLevel });
+        assert_eq!(next(8 << 10), Choice { level: Some(3), reason: Reason::TriesLevel });
     }
 
     #[test]

@@ -315,3 +315,16 @@ fn a_user_with_short_replies_gets_them_uncompressed_where_packing_takes_longer_t
     // Long requests gain.
     assert_eq!(reason(12e6, 60, true), LegReason::PackedWasFaster);
 }
+
+#[test]
+fn a_link_far_slower_than_any_level_gets_the_hardest_at_once() {
+    let second = |rate| {
+        let mut server = PackingServer::default();
+        server.begin(s(0.0), STORED);
+        server.got(s(1.0), rate, rate);
+        server.end(s(1.0));
+        server.choose(s(2.0), USER, &[ZSTD, EASY, (Algorithm::Zstd, 7)])
+    };
+    assert_eq!((second(1_200_000).packing.1, second(1_200_000).reason), (7, LegReason::LinkIsSlow));
+    assert_eq!(second(4_000_000).packing, ZSTD);
+}
