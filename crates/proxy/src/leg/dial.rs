@@ -4,6 +4,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use socket2::{Domain, SockAddr, SockRef, Socket as Socket2, TcpKeepalive, Type};
@@ -61,7 +62,32 @@ async fn connect(address: SocketAddr, user_timeout: Duration) -> io::Result<Leg>
         }
     }
     set_options(&SockRef::from(&stream), user_timeout)?;
+    if address.ip().to_canonical().is_loopback() {
+        receive_at_once(&stream);
+    }
     Ok(Leg::tcp(stream))
+}
+
+/// Makes room for all that a server on this host may send before any of it is read: then it is the server that sends, and sleeps
+/// when it has sent that much. With less room each of our reads sends some of what the server holds ready, on our time.
+///
+/// Source: `tcp_set_rcvlowat` of the kernel, which sees to room for twice the bytes that are to be waited for, at most half of
+/// `net.ipv4.tcp_rmem`; `SO_RCVBUF` makes mostly less room, and for good.
+fn receive_at_once(socket: &impl AsRawFd) {
+    // Nothing is to be waited for, though. Without the room all is as it was.
+    for len in [RECEIVED_AT_ONCE_LEN, 1] {
+        // SAFETY: the kernel reads one int.
+        #[expect(unsafe_code, reason = "SO_RCVLOWAT has no safe binding")]
+        unsafe {
+            libc::setsockopt(
+                socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_RCVLOWAT,
+                (&raw const len).cast(),
+                INT_LEN,
+            );
+        }
+    }
 }
 
 /// Begins to connect, and tells whether that is done already. A server on this host has answered by the time that `connect`
@@ -88,6 +114,11 @@ pub(crate) fn set_options(socket: &Socket2, user_timeout: Duration) -> io::Resul
     socket.set_tcp_keepalive(&keepalive)
 }
 
+/// Twice what a server's socket holds by Linux's defaults (`net.ipv4.tcp_wmem`): a pair's end gained half as much by 4 MiB. See
+/// `docs/adr/0038-what-a-server-on-this-host-sends-has-room.md`.
+const RECEIVED_AT_ONCE_LEN: libc::c_int = 8 << 20;
+/// Of `libc::c_int`.
+const INT_LEN: libc::socklen_t = 4;
 /// A peer that was silent for so long is probed. Where nothing is in flight, only that finds a dead one.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
 /// Between two probes without an answer. The kernel looks at TCP_USER_TIMEOUT only when it sends one, so a silent dead
@@ -96,6 +127,8 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+
     use super::*;
 
     #[test]
@@ -107,6 +140,20 @@ mod tests {
         drop(listener);
         let refused = is_there_at_once(&socket(), &address).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+    }
+
+    #[test]
+    fn what_a_server_on_this_host_sends_has_room_and_is_not_waited_for() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut ours = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut theirs = listener.accept().unwrap().0;
+        let room = |stream: &std::net::TcpStream| SockRef::from(stream).recv_buffer_size().unwrap();
+        let before = room(&ours);
+        receive_at_once(&ours);
+        // Half of tcp_rmem's last figure is 3 MiB by default.
+        assert!(room(&ours) > before.max(4 << 20), "{before} {}", room(&ours));
+        theirs.write_all(b"x").unwrap();
+        assert_eq!(ours.read(&mut [0; 2]).unwrap(), 1);
     }
 
     /// The kernel's end of a silent dead peer: the first probe at or behind the user timeout that another went before.
