@@ -123,8 +123,8 @@ impl HistoryLevel {
         self.better = if better.is_some() { self.better + 1 } else { 0 };
         let was_tried = self.is_trial && self.frames >= TRIAL_FRAMES && !current.is_cold();
         self.is_trial &= !was_tried;
-        let (agree, stay) = self.patience(now, step(current.level()), link_bytes_per_s);
-        if let Some(at) = better.filter(|_| was_tried || self.better >= agree && self.frames >= stay)
+        if let Some(at) =
+            better.filter(|_| was_tried || self.is_due(now, step(current.level()), link_bytes_per_s))
             && let Some(other) = self.others.get_mut(at)
         {
             let is_trial = Speed::of(other).is_none();
@@ -137,20 +137,18 @@ impl HistoryLevel {
         }
     }
 
-    /// How many frames on end have to speak for a change, and how many have to be behind the last one. The first one is due soon
-    /// where the link is so slow that it waits for no level, whatever it carries in a moment.
-    fn patience(&self, now: Speed, step_now: i32, link_bytes_per_s: Option<f64>) -> (u32, u32) {
-        let hardest = self
-            .others
-            .last()
+    /// Whether enough frames on end speak for a change, and are behind the last one. The first one is due soon where the link is so
+    /// slow that it waits for no level, whatever it carries in a moment.
+    fn is_due(&self, now: Speed, step_now: i32, link_bytes_per_s: Option<f64>) -> bool {
+        let hardest = self.others.iter().max_by_key(|other| other.level());
+        let hardest = hardest
             .map(|it| Speed::of(it).unwrap_or_else(|| now.guessed((step(it.level()) - step_now).max(0))));
-        let is_slow = hardest.is_some_and(|it| {
+        let is_far_slower = hardest.is_some_and(|it| {
             link_bytes_per_s.is_some_and(|link| it.packs_per_s > link * it.ratio * FAR_SLOWER)
         });
-        if !is_slow || self.stay > STAY_MIN {
-            return (AGREE, self.stay);
-        }
-        (AGREE_IF_SLOW, AGREE_IF_SLOW)
+        let is_soon = is_far_slower && self.stay == STAY_MIN;
+        let (agree, stay) = if is_soon { (AGREE_IF_SLOW, AGREE_IF_SLOW) } else { (AGREE, self.stay) };
+        self.better >= agree && self.frames >= stay
     }
 
     /// Which of the others would be better than the `level` that is used.
@@ -335,6 +333,19 @@ mod tests {
         };
         assert_eq!(frames(1.25e6), Some(AGREE_IF_SLOW));
         assert_eq!(frames(12.5e6), Some(STAY_MIN));
+    }
+
+    #[test]
+    fn the_hardest_counts_wherever_a_change_has_left_it() {
+        let (mut history, _) = HistoryLevel::new(Algorithm::Zstd, 7);
+        (history.better, history.frames) = (AGREE_IF_SLOW, AGREE_IF_SLOW);
+        let now = Speed { packs_per_s: 110e6, ratio: 3.23 };
+        for _ in 0..2 {
+            // Level 1 is far faster than this link, 7 is not.
+            assert!(!history.is_due(now, step(3), Some(7e6)));
+            assert!(history.is_due(now, step(3), Some(1e6)));
+            history.others.reverse();
+        }
     }
 
     #[test]

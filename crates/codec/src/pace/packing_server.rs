@@ -313,8 +313,8 @@ impl PackingServer {
             packing.0 == wish.0 && rate <= server_packs_per_s(packing) * cautious * LOSS_MAX
         };
         if is_far_faster(wish, 1.0) {
-            let harder = possible.iter().copied().filter(|it| is_far_faster(*it, LEAST_IS_CAUTIOUS));
-            return (harder.fold(wish, |a, b| if b.1 > a.1 { b } else { a }), LegReason::LinkIsSlow);
+            let fast = possible.iter().copied().filter(|it| is_far_faster(*it, LEAST_IS_CAUTIOUS));
+            return (fast.max_by_key(|packing| packing.1).unwrap_or(wish), LegReason::LinkIsSlow);
         }
         self.tries(now, wish, LegReason::LinkIsSlow, STORED)
     }

@@ -140,13 +140,13 @@ impl Pace {
         let tried_len = if easiest.rests() { 1 } else { self.candidates.len() };
         // Behind a queue that hides the hardest for several frames those between are not worth a trial.
         let is_known = !easiest.is_new() && easiest.ratio(frame.len).is_some();
-        let hides = |it: &&Candidate| it.likely_s(frame.len) * QUEUE_IS_LONG < frame.queue_s;
-        let hidden = self.candidates.last().filter(hides).map(Candidate::level).filter(|_| is_known);
+        let is_hidden = |it: &&Candidate| it.likely_s(frame.len) * QUEUE_IS_LONG < frame.queue_s;
+        let only = self.candidates.last().filter(is_hidden).filter(|_| is_known).map(Candidate::level);
         let easiest = easiest.level();
         let (algorithm, waits_s) = (self.algorithm, self.helper_s);
         let helper_s = |candidate: &Candidate, len| wait_s(algorithm, candidate, len, waits_s);
         let tried = self.candidates.iter_mut().take(tried_len);
-        let mut tried = tried.filter(|it| hidden.is_none_or(|hardest| it.level() == hardest));
+        let mut tried = tried.filter(|it| only.is_none_or(|hardest| it.level() == hardest));
         tried.find_map(|candidate| {
             let pack_s = candidate.pack_s(frame.len) + helper_s(candidate, frame.len);
             // The easiest may gain on an idle link, too, if it does what it mostly does.
