@@ -134,14 +134,15 @@ impl Candidate {
     }
 
     /// Whether to try it now, if it may be: when it isn't known, or not any more. It rests after each trial that was no
-    /// use.
-    pub(super) fn takes_turn(&mut self, len: f64, may: bool) -> bool {
+    /// use. A second long frame is worth it for the one that packs best.
+    pub(super) fn takes_turn(&mut self, len: f64, may: bool, packs_best: bool) -> bool {
         if self.rest > 0 {
             self.rest -= 1;
             return false;
         }
         self.unused = self.unused.saturating_add(1);
-        let is_cold = len >= SMALL_LEN && self.is_cold();
+        let is_enough = len >= LONG_LEN && self.warm > 0 && !packs_best;
+        let is_cold = len >= SMALL_LEN && self.is_cold() && !is_enough;
         may && (self.ratio(len).is_none() || is_cold || self.unused > UNUSED_MAX)
     }
 
@@ -156,7 +157,8 @@ impl Candidate {
                 1..WARM => rate.max(self.bytes_per_s),
                 _ => blend(self.bytes_per_s, rate),
             };
-            self.warm = if plain_len >= LONG_LEN { WARM } else { (self.warm + 1).min(WARM) };
+            let frames = if plain_len >= LONG_LEN { WARM / 2 } else { 1 };
+            self.warm = (self.warm + frames).min(WARM);
             self.is_seen = true;
         }
         let known = if plain_len >= SMALL_LEN { &mut self.large_ratio } else { &mut self.small_ratio };
@@ -205,7 +207,7 @@ const FRAME_S: f64 = 5e-6;
 pub(super) const SMALL_LEN: f64 = 4096.0;
 /// Of so many first frames the fastest counts.
 const WARM: u8 = 4;
-/// What one of this length pays for memory is little beside its work. There are few of them, so the first is believed.
+/// What one of this length pays for memory is less beside its work, and there are few of them: two are enough.
 const LONG_LEN: f64 = 512.0 * 1024.0;
 /// How much of a new frame goes into what is known.
 const MEMORY: f64 = 0.25;

@@ -334,7 +334,7 @@ impl Pace {
             None => self
                 .candidates
                 .first_mut()
-                .and_then(|easiest| easiest.takes_turn(len, true).then(|| easiest.level())),
+                .and_then(|easiest| easiest.takes_turn(len, true, false).then(|| easiest.level())),
         };
         let Some(level) = level else {
             return Some(Choice { level: None, reason: Reason::DoesNotShrink });

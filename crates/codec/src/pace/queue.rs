@@ -143,6 +143,8 @@ impl Pace {
         let is_hidden = |it: &&Candidate| it.likely_s(frame.len) * QUEUE_IS_LONG < frame.queue_s;
         let only = self.candidates.last().filter(is_hidden).filter(|_| is_known).map(Candidate::level);
         let easiest = easiest.level();
+        let known = self.candidates.iter().filter_map(|it| Some((it.ratio(frame.len)?, it.level())));
+        let best = known.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, level)| level);
         let (algorithm, waits_s) = (self.algorithm, self.helper_s);
         let helper_s = |candidate: &Candidate, len| wait_s(algorithm, candidate, len, waits_s);
         let tried = self.candidates.iter_mut().take(tried_len);
@@ -154,7 +156,8 @@ impl Pace {
             let is_hoped =
                 pack_s * (1.0 + 1.0 / UNPACKING_IS_FASTER) < frame.len / rate * (1.0 - 1.0 / RATIO_HOPED);
             let may = pack_s < frame.queue_s * GUESS_IS_CAUTIOUS || (is_easiest && is_hoped);
-            candidate.takes_turn(frame.len, may).then(|| candidate.level())
+            let packs_best = best == Some(candidate.level());
+            candidate.takes_turn(frame.len, may, packs_best).then(|| candidate.level())
         })
     }
 
@@ -357,6 +360,26 @@ mod tests {
         // 200 ms of it.
         assert_eq!(next(256 << 10), Choice { level: Some(7), reason: Reason::TriesLevel });
         assert_eq!(next(8 << 10), Choice { level: Some(3), reason: Reason::TriesLevel });
+    }
+
+    #[test]
+    fn a_long_frame_that_paid_for_new_memory_is_believed_of_no_level_that_packs_best() {
+        let mut pace = Pace::new(Algorithm::Zstd, 7);
+        pace.assume_link(12.5e6);
+        let mut levels = Vec::new();
+        for ms in (0..8).map(|frame| 20 * frame) {
+            let at = Duration::from_millis(ms);
+            pace.look(Look { now: at, queued_len: 300_000, unsent_len: 300_000, ..Look::NOTHING });
+            let choice = pace.choose(MIB, false, at, &mut Replies::default());
+            let Some(level) = choice.level else { panic!("{choice:?} behind {levels:?}") };
+            let is_first = !levels.contains(&level);
+            let (packed_len, took_ms) =
+                if level == 7 { (280_000, if is_first { 60 } else { 18 }) } else { (320_000, 3) };
+            pace.packed(PackedFrame::alone(level, MIB, packed_len), Duration::from_millis(took_ms));
+            pace.sent(MIB, packed_len, at, &mut Replies::default());
+            levels.push(level);
+        }
+        assert_eq!(levels, [1, 7, 3, 7, 7, 7, 7, 7]);
     }
 
     #[test]

@@ -135,7 +135,7 @@ impl Thrift {
             let likely_s = candidate.likely_s(len);
             let is_short = likely_s <= longest_s;
             is_too_long |= !is_short && number == 0 && candidate.ratio(len).is_none() && !candidate.rests();
-            if candidate.takes_turn(len, is_short && (number == 0 || is_plenty)) {
+            if candidate.takes_turn(len, is_short && (number == 0 || is_plenty), false) {
                 let choice = Choice { level: Some(candidate.level()), reason: Reason::TriesLevel };
                 return (choice, likely_s, hidden_s);
             }

@@ -199,6 +199,11 @@ impl Paced {
         self.link.saw_levels(&pace.take_levels_seen());
     }
 
+    /// The next choice has what it depends on.
+    pub(super) fn knows_link(&self) -> bool {
+        !matches!(&self.chooser, Chooser::Latency(pace) if pace.bytes_per_s().is_none())
+    }
+
     /// What came lately goes stored, whatever the link does.
     pub(super) fn shrinks_no_more(&self) -> bool {
         matches!(&self.chooser, Chooser::Latency(pace) if pace.shrinks_no_more())
@@ -327,6 +332,11 @@ impl Paced {
     pub(crate) fn made(&mut self, plain_len: usize, len: usize) {
         let (plain, all) = self.made.unwrap_or_default();
         self.made = Some((plain + plain_len, all + len));
+    }
+
+    /// Bytes that wait to be handed over.
+    pub(super) fn made_len(&self) -> usize {
+        self.made.map_or(0, |(_, len)| len)
     }
 
     /// What is ready is written now, behind `unwritten_len` bytes that still wait.

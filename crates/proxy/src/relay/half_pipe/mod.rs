@@ -7,8 +7,9 @@
 //! source has more, and go out when the source would block, when the frame is full, or when it must end; never
 //! on a timer.
 //!
-//! Invariants: nothing is read while something waits to be written, so a slow reader holds back its writer;
-//! an idle half-pipe holds no buffer; no more than about a millisecond of work between two pauses.
+//! Invariants: nothing is read while something waits to be written, so a slow reader holds back its writer; but the packet behind
+//! a long frame is collected, and packed, while that is written. An idle half-pipe holds no buffer; no more than about a
+//! millisecond of work between two pauses.
 //! Not here: frames' contents (`unpacker`, `packer`), both directions together (`super`), packets that the proxy
 //! itself reads or makes (`own_packets`), rows of the session's status (`session_status`), reading (`source`).
 
@@ -115,6 +116,11 @@ impl HalfPipe {
         }
     }
 
+    /// Whether more may be read although something waits to be written.
+    fn reads_ahead(&self) -> bool {
+        self.packer.as_ref().is_some_and(Packer::reads_ahead)
+    }
+
     /// Why the last frame went as it did, where that is chosen.
     pub(super) fn decision(&self) -> Option<Decision> {
         self.packer.as_ref()?.paced.as_ref()?.decision()
@@ -153,16 +159,21 @@ impl HalfPipe {
         let mut read_len = 0;
         loop {
             self.goes_on = true;
-            ready!(self.poll_write(cx, destination, worker))?;
+            let written = self.poll_write(cx, destination, worker)?;
             if let Some(packer) = &mut self.packer
                 && packer.has_job()
             {
-                ready!(packer.poll_job(cx, worker, &mut self.inner.traffic))
-                    .map_err(|cause| self.failed(cause))?;
+                ready!(packer.poll_job(cx, worker, &mut self.inner)).map_err(|cause| self.failed(cause))?;
                 continue;
             }
-            if let Some(paced) = self.packer.as_mut().and_then(|packer| packer.paced.as_mut()) {
-                paced.look(destination, 0);
+            if !self.reads_ahead() {
+                ready!(written);
+            }
+            if let Some(packer) = &mut self.packer {
+                let unwritten_len = packer.unwritten_len(&self.inner);
+                if let Some(paced) = &mut packer.paced {
+                    paced.look(destination, unwritten_len);
+                }
             }
             if self.inner.worked_len > WORK_LEN_MAX || read_len > READ_LEN_MAX {
                 self.inner.worked_len = 0;
@@ -174,11 +185,12 @@ impl HalfPipe {
             match scanned {
                 Scanned::Emitted => continue,
                 // Of a packet that passes as it comes.
-                _ if self.packer.as_ref().is_some_and(|packer| packer.unwritten_len(&self.inner) > 0) => {
-                    continue;
-                }
+                _ if self.is_held_back() && self.packer.is_some() && !self.reads_ahead() => continue,
                 Scanned::ChangeUser if self.flush(conversation, worker)? || self.scanned_len > 0 => continue,
-                Scanned::ChangeUser => return Poll::Ready(Ok(Rest::ChangeUser)),
+                Scanned::ChangeUser => {
+                    ready!(written);
+                    return Poll::Ready(Ok(Rest::ChangeUser));
+                }
                 Scanned::NeedMore if self.packer.is_none() && self.scanned_len > 0 => continue,
                 Scanned::NeedMore => {}
             }
@@ -207,7 +219,7 @@ impl HalfPipe {
                 Poll::Ready(result) => read_len += result?,
                 Poll::Pending if self.flush(conversation, worker)? => {}
                 Poll::Pending => {
-                    self.awaits_source = true;
+                    self.awaits_source = written.is_ready();
                     self.release(worker);
                     return Poll::Pending;
                 }
@@ -238,9 +250,9 @@ impl HalfPipe {
             let unwritten_len = packer.unwritten_len(&self.inner);
             if let Some(paced) = &mut packer.paced {
                 if packer.is_cut {
-                    paced.look_anyway(destination, unwritten_len);
+                    paced.look_anyway(destination, unwritten_len.saturating_sub(paced.made_len()));
                 }
-                paced.hand_over(destination, 0);
+                paced.hand_over(destination, unwritten_len.saturating_sub(paced.made_len()));
             }
             packer.is_cut = true;
             while packer.unwritten_len(&self.inner) > 0 {
@@ -284,8 +296,7 @@ impl HalfPipe {
             if let Some(packer) = &mut self.packer
                 && packer.has_job()
             {
-                ready!(packer.poll_job(cx, worker, &mut self.inner.traffic))
-                    .map_err(|cause| self.failed(cause))?;
+                ready!(packer.poll_job(cx, worker, &mut self.inner)).map_err(|cause| self.failed(cause))?;
             } else if !self.flush(conversation, worker)? {
                 return Poll::Ready(Ok(()));
             }

@@ -9,6 +9,7 @@ use tokio::task::JoinHandle;
 use wire::limits::FRAME_LEN_MAX;
 use wire::{Fault, frame};
 
+use crate::budget::Reservation;
 use crate::codec_time::{Begun, Took};
 
 /// A helper thread's frame.
@@ -16,6 +17,10 @@ pub(super) struct Job {
     pub(super) work: JoinHandle<Result<Encoded, Fault>>,
     /// When it was asked for: whether there is a thread and a core for it is a part of what it takes.
     pub(super) asked: Instant,
+    /// Memory set aside for it.
+    pub(super) reservation: Option<Reservation>,
+    /// The frame, which waits for those before it to be written.
+    pub(super) done: Option<Encoded>,
 }
 
 pub(super) struct Encoded {

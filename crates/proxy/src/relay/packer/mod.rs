@@ -56,8 +56,10 @@ pub(super) struct Packer {
     /// The inner stream holds exactly what this body of the peer's holds.
     body: Option<Vec<u8>>,
     large: Option<Large>,
-    /// Memory set aside for the frame that waits to be delivered.
-    reservation: Option<Reservation>,
+    /// Memory set aside for the frames that wait to be delivered.
+    reservations: Vec<Reservation>,
+    /// All that waits is one long frame, so the packet behind it may be collected, and packed, meanwhile.
+    reads_ahead: bool,
     job: Option<Job>,
     time: CodecTime,
 }
@@ -90,7 +92,8 @@ impl Packer {
             renumbered: false,
             body: None,
             large: None,
-            reservation: None,
+            reservations: Vec::new(),
+            reads_ahead: false,
             job: None,
             time: CodecTime::default(),
         }
@@ -151,7 +154,8 @@ impl Packer {
                 Some(paced) if self.body.is_none() => Some(paced.choose_early(len, missing_len)),
                 _ => None,
             };
-            let waits_for_nothing = emitted_len == 0 && self.unwritten_len(pass.inner) == 0;
+            let waits_for_nothing =
+                emitted_len == 0 && (self.unwritten_len(pass.inner) == 0 || self.reads_ahead);
             let since = waits_for_nothing.then(Instant::now);
             let tried_level = choice.filter(|choice| choice.reason == Reason::TriesLevel);
             let tried_level = tried_level.and_then(|choice| choice.level);
@@ -261,10 +265,12 @@ impl Packer {
         let command = pass.conversation.oldest_number();
         let before_len = if self.reply.0 == command { self.reply.1 } else { 0 };
         self.reply = (command, before_len.saturating_add(len));
+        self.reads_ahead = false;
         let mut tried = None;
+        let mut reserved = None;
         if let Some(Large::Collected { reservation, since, missing_len, tried_level, .. }) = self.large.take()
         {
-            self.reservation = reservation;
+            reserved = reservation;
             tried = tried_level;
             if let (Some(paced), Some(since)) = (&mut self.paced, since) {
                 paced.collected(missing_len, since.elapsed());
@@ -295,6 +301,7 @@ impl Packer {
                 frame::Header { packed_len: len, sequence_id: self.frame_ids[0], plain_len: 0 }.build();
             pass.inner.traffic.frames_stored += 1;
             self.store(Some(header), len, pass);
+            self.reservations.extend(reserved);
             return Ok(());
         } else if len <= codec::plain_bytes_per_ms(algorithm, level) {
             self.pack((algorithm, level), len, pass)?;
@@ -310,8 +317,9 @@ impl Packer {
                 .shared
                 .context_pool
                 .run(move |contexts| encode_large(contexts, algorithm, level, ids, plain.waiting()));
-            self.job = Some(Job { work, asked });
+            self.job = Some(Job { work, asked, reservation: reserved.take(), done: None });
         }
+        self.reservations.extend(reserved);
         if let Some(paced) = &mut self.paced
             && self.job.is_none()
         {
@@ -354,6 +362,7 @@ impl Packer {
     /// Makes a stored frame, or a part of one, of the first `len` bytes: where they are, if that is possible.
     fn store(&mut self, header: Option<[u8; frame::HEADER_LEN]>, len: usize, pass: &mut Pass<'_>) {
         let header_len = header.map_or(0, |header| header.len());
+        self.reads_ahead = false;
         if !self.output.is_empty() || !pass.inner.bytes.frame(header, len) {
             let bytes = pass.inner.bytes.waiting().get(..len).unwrap_or_default();
             let output = self.output.appending(header_len + len, &pass.worker.spare);
@@ -366,37 +375,56 @@ impl Packer {
         }
     }
 
-    /// Waits for a helper thread's frame.
+    /// Waits for a helper thread's frame, and for what goes before it to be written.
     pub(super) fn poll_job(
         &mut self,
         cx: &mut Context<'_>,
         worker: &Worker,
-        traffic: &mut Traffic,
+        inner: &mut Inner,
     ) -> Poll<Result<(), Cause>> {
         let Some(job) = &mut self.job else { return Poll::Ready(Ok(())) };
-        let done = ready!(Pin::new(&mut job.work).poll(cx));
-        let waited = job.asked.elapsed();
-        self.job = None;
-        let encoded = done.map_err(|_| Cause::CodecThreadFailed)?.map_err(Cause::Protocol)?;
+        if job.done.is_none() {
+            let done = ready!(Pin::new(&mut job.work).poll(cx));
+            let waited = job.asked.elapsed();
+            let encoded = done.map_err(|_| Cause::CodecThreadFailed)?.map_err(Cause::Protocol)?;
+            if let Some(paced) = &mut self.paced {
+                let frame = PackedFrame::alone(encoded.level, encoded.plain_len, encoded.bytes.len());
+                paced.packed(frame, encoded.took);
+                paced.waited(waited.saturating_sub(encoded.took.wall));
+            }
+            inner.traffic.frames_packed += encoded.packed;
+            inner.traffic.frames_stored += encoded.stored;
+            inner.traffic.pack_ns += encoded.took.cpu_ns;
+            job.done = Some(encoded);
+        }
+        if self.unwritten_len(inner) > 0 {
+            return Poll::Pending; // Woken by the destination.
+        }
+        let Some(Job { done: Some(encoded), reservation, .. }) = self.job.take() else {
+            return Poll::Ready(Ok(()));
+        };
         if let Some(paced) = &mut self.paced {
-            let frame = PackedFrame::alone(encoded.level, encoded.plain_len, encoded.bytes.len());
-            paced.packed(frame, encoded.took);
-            paced.waited(waited.saturating_sub(encoded.took.wall));
             paced.made(encoded.plain_len, encoded.bytes.len());
         }
+        // As much again has to be free, since the next packet may be as long; and what shows the link is seen before the next choice.
+        let reserved_len = reservation.as_ref().map_or(0, |it| it.num_permits() << 10);
+        self.reads_ahead = self.paced.as_ref().is_none_or(|paced| paced.knows_link())
+            && worker.shared.budget.try_reserve(reserved_len).is_some();
+        self.reservations.extend(reservation);
         self.output.append_owned(encoded.bytes, &worker.spare);
-        traffic.frames_packed += encoded.packed;
-        traffic.frames_stored += encoded.stored;
-        traffic.pack_ns += encoded.took.cpu_ns;
         Poll::Ready(Ok(()))
     }
 
     /// Everything was delivered: memory goes back.
     pub(super) fn release(&mut self, worker: &Worker) {
         self.output.release(&worker.spare);
-        if self.job.is_none() {
-            self.reservation = None;
-        }
+        self.reservations.clear();
+        self.reads_ahead = false;
+    }
+
+    /// Whether more may be read although a frame waits to be written.
+    pub(super) const fn reads_ahead(&self) -> bool {
+        self.reads_ahead
     }
 
     pub(super) const fn has_job(&self) -> bool {

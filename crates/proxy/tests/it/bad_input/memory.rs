@@ -3,11 +3,12 @@
 //!
 //! Not here: how much a session holds when idle (`live`).
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use codec::Algorithm;
 use lab::peer::Peer;
-use lab::wait::wait_while_amiss;
+use lab::wait::{wait_until, wait_while_amiss};
 use wire::command::COM_QUERY;
 use wire::{Side, frame};
 
@@ -141,6 +142,58 @@ fn a_large_row_arrives(stage: &Stage, algorithm: Algorithm) {
     assert!(packets.iter().all(|packet| packet.last_frame <= packet.first_frame + 1), "rule 3");
     assert!(packets.iter().all(|packet| packet.header_end_frame == packet.first_frame), "rule 3");
     assert!(frames.iter().zip(1..).all(|(frame, id)| frame.sequence_id == id));
+}
+
+/// The row behind a long one is packed while that is written, and the next one waits in the server.
+#[test]
+fn a_client_that_reads_nothing_holds_two_long_rows_and_no_more() {
+    let stage = unpacked(4 * LEAST);
+    assert_taken(&stage, 2);
+}
+
+/// Where there is no memory for a second one it waits for the first.
+#[test]
+fn a_client_that_reads_nothing_holds_one_long_row_where_memory_is_short() {
+    let stage = unpacked(LEAST);
+    assert_taken(&stage, 1);
+}
+
+/// Servers that compress nothing: there is no frame that could pass as it is.
+fn unpacked(buffer_memory_max: usize) -> Stage {
+    Stage::with_config(Transport::Unix, |config| {
+        config.buffer_memory_max = buffer_memory_max;
+        config.listeners[0].server_algorithms = vec![Algorithm::Uncompressed];
+    })
+}
+
+/// So many long rows the proxy takes in of which the client reads nothing; then it reads all, as they were sent.
+fn assert_taken(stage: &Stage, count: usize) {
+    let Session { mut client, mut server } = stage.open(Algorithm::Zstd);
+    client.send(&client.wrap(0, [&[COM_QUERY, b'x'][..]], 100)).unwrap();
+    server.receive().unwrap();
+    let rows: [Vec<u8>; 5] =
+        [1, 2, 3, 4, 5].map(|n| [lab::generate::blob(1, n, 5 << 20), vec![0; 5 << 20]].concat());
+    let taken = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            server.send(&server.wrap(1, [&[1][..], COLUMN, EOF], usize::MAX)).unwrap();
+            for (row, id) in rows.iter().zip(4..) {
+                server.send(&server.wrap(id, [row.as_slice()], usize::MAX)).unwrap();
+                taken.fetch_add(1, Ordering::Relaxed);
+            }
+            server.send(&server.wrap(9, [EOF], usize::MAX)).unwrap();
+        });
+        wait_until("rows are taken", || taken.load(Ordering::Relaxed) >= count);
+        std::thread::sleep(SOON);
+        assert_eq!(taken.load(Ordering::Relaxed), count);
+        for expected in [&[1][..], COLUMN, EOF].into_iter().chain(rows.iter().map(Vec::as_slice)).chain([EOF])
+        {
+            assert!(receive(&mut client) == expected);
+        }
+    });
+    let (frames, packets) = client.take_seen();
+    assert!(frames.iter().zip(1..).all(|(frame, id)| frame.sequence_id == id));
+    assert!(packets.iter().zip(1..).all(|(packet, id)| packet.sequence_id == id));
 }
 
 fn receive(client: &mut Peer) -> Vec<u8> {
