@@ -316,6 +316,12 @@ impl HalfPipe {
                 }
                 continue;
             }
+            if let Some(packer) = self.packer.as_mut().filter(|packer| packer.reads_ahead()) {
+                let rest = self.inner.bytes.waiting().get(self.scanned_len..).unwrap_or_default();
+                if packet::Header::parse(rest).is_some_and(|header| !packer.packs_ahead(header)) {
+                    return Ok(Scanned::Emitted);
+                }
+            }
             if conversation.may_read(self.direction) && !self.read_packet(conversation) {
                 return self.pass_whole_frame(conversation, worker);
             }

@@ -20,7 +20,7 @@ use codec::pace::{PackedFrame, Reason};
 use codec::{Algorithm, Contexts};
 use wire::conversation::{Conversation, Plan};
 use wire::limits::{COMPRESS_LEN_MIN, FRAME_LEN_MAX, SHARED_FRAME_LEN_MAX, SHARED_FRAME_LEN_UNKNOWN};
-use wire::{Side, frame};
+use wire::{Side, frame, packet};
 
 use self::job::{Job, encode_large};
 use self::large::{Large, Stored};
@@ -427,6 +427,12 @@ impl Packer {
         self.reads_ahead
     }
 
+    /// Whether the packet that is next is worth it, being large. Others wait, so that no reply is complete before it was sent.
+    pub(super) const fn packs_ahead(&mut self, next: packet::Header) -> bool {
+        self.reads_ahead &= packet::HEADER_LEN + next.payload_len > self.shared_len_max;
+        self.reads_ahead
+    }
+
     pub(super) const fn has_job(&self) -> bool {
         self.job.is_some()
     }
@@ -434,7 +440,7 @@ impl Packer {
     /// Appends one packet as a frame of its own: for packets that the proxy itself makes.
     pub(super) fn append_own(&mut self, ids: (u8, u8), payload: &[u8], worker: &Worker) -> Result<(), Cause> {
         let mut plain = zeroize::Zeroizing::new(Vec::with_capacity(payload.len() + 4));
-        wire::packet::split(payload, ids.0, &mut plain);
+        packet::split(payload, ids.0, &mut plain);
         let output = self.output.appending(frame::HEADER_LEN + plain.len(), &worker.spare);
         let mut contexts = worker.contexts.borrow_mut();
         let before_len = output.len();

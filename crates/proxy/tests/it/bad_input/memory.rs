@@ -9,6 +9,7 @@ use std::time::Duration;
 use codec::Algorithm;
 use lab::peer::Peer;
 use lab::wait::{wait_until, wait_while_amiss};
+use proxy::State;
 use wire::command::COM_QUERY;
 use wire::{Side, frame};
 
@@ -156,6 +157,26 @@ fn a_client_that_reads_nothing_holds_two_long_rows_and_no_more() {
 fn a_client_that_reads_nothing_holds_one_long_row_where_memory_is_short() {
     let stage = unpacked(LEAST);
     assert_taken(&stage, 1);
+}
+
+/// A reply of one long row goes on until that is written, though its end is there.
+#[test]
+fn a_reply_is_not_over_while_its_last_long_row_waits() {
+    let stage = unpacked(4 * LEAST);
+    let Session { mut client, mut server } = stage.open(Algorithm::Zstd);
+    client.send(&client.wrap(0, [&[COM_QUERY, b'x'][..]], 100)).unwrap();
+    server.receive().unwrap();
+    let row = lab::generate::blob(1, 1, 5 << 20);
+    let reply = [&[1][..], COLUMN, EOF, row.as_slice(), EOF];
+    server.send(&server.wrap(1, reply, usize::MAX)).unwrap();
+    let waits_for = || stage.proxy.live().connections()[0].waits_for;
+    wait_until("the row waits for the client", || waits_for() == State::SendsToClient);
+    std::thread::sleep(SOON);
+    assert_eq!(waits_for(), State::SendsToClient);
+    for expected in reply {
+        assert!(receive(&mut client) == expected);
+    }
+    wait_until("the session rests", || waits_for() == State::Rests);
 }
 
 /// Servers that compress nothing: there is no frame that could pass as it is.
