@@ -13,7 +13,7 @@ mod job;
 mod large;
 
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use codec::pace::{PackedFrame, Reason};
@@ -382,9 +382,15 @@ impl Packer {
         worker: &Worker,
         inner: &mut Inner,
     ) -> Poll<Result<(), Cause>> {
-        let Some(job) = &mut self.job else { return Poll::Ready(Ok(())) };
-        if job.done.is_none() {
-            let done = ready!(Pin::new(&mut job.work).poll(cx));
+        // Out of here: one that failed is not asked again.
+        let Some(mut job) = self.job.take() else { return Poll::Ready(Ok(())) };
+        let encoded = if let Some(encoded) = job.done.take() {
+            encoded
+        } else {
+            let Poll::Ready(done) = Pin::new(&mut job.work).poll(cx) else {
+                self.job = Some(job);
+                return Poll::Pending;
+            };
             let waited = job.asked.elapsed();
             let encoded = done.map_err(|_| Cause::CodecThreadFailed)?.map_err(Cause::Protocol)?;
             if let Some(paced) = &mut self.paced {
@@ -395,22 +401,20 @@ impl Packer {
             inner.traffic.frames_packed += encoded.packed;
             inner.traffic.frames_stored += encoded.stored;
             inner.traffic.pack_ns += encoded.took.cpu_ns;
-            job.done = Some(encoded);
-        }
+            encoded
+        };
         if self.unwritten_len(inner) > 0 {
+            self.job = Some(Job { done: Some(encoded), ..job });
             return Poll::Pending; // Woken by the destination.
         }
-        let Some(Job { done: Some(encoded), reservation, .. }) = self.job.take() else {
-            return Poll::Ready(Ok(()));
-        };
         if let Some(paced) = &mut self.paced {
             paced.made(encoded.plain_len, encoded.bytes.len());
         }
         // As much again has to be free, since the next packet may be as long; and what shows the link is seen before the next choice.
-        let reserved_len = reservation.as_ref().map_or(0, |it| it.num_permits() << 10);
+        let reserved_len = job.reservation.as_ref().map_or(0, |it| it.num_permits() << 10);
         self.reads_ahead = self.paced.as_ref().is_none_or(|paced| paced.knows_link())
             && worker.shared.budget.try_reserve(reserved_len).is_some();
-        self.reservations.extend(reservation);
+        self.reservations.extend(job.reservation);
         self.output.append_owned(encoded.bytes, &worker.spare);
         Poll::Ready(Ok(()))
     }
