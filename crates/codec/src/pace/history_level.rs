@@ -160,9 +160,10 @@ impl HistoryLevel {
         // Harder packing is slower, so it is no use where the link waits for the codec, whatever others were seen to do once.
         let hardest = if now.fills(link_bytes_per_s) { u8::MAX } else { level };
         let others = self.others.iter().enumerate().filter(|(_, other)| other.level() <= hardest);
-        let scores = others.map(|(at, other)| (score(other.level(), known(other)), at));
-        let best = scores.min_by(|(a, _), (b, _)| a.total_cmp(b));
-        best.filter(|(least, _)| *least < score(level, now) * GAIN).map(|(_, at)| at)
+        let scores = others.map(|(at, other)| (score(other.level(), known(other)), at, other.level()));
+        let best = scores.min_by(|(a, ..), (b, ..)| a.total_cmp(b));
+        let gain = |other: u8| if other > level { GAIN } else { GAIN_OF_EASIER };
+        best.filter(|(least, _, other)| *least < score(level, now) * gain(*other)).map(|(_, at, _)| at)
     }
 
     /// What others did to data that packed otherwise says nothing of this.
@@ -252,9 +253,11 @@ const HARDER_PACKS: f64 = 1.1;
 /// What one to an easier level loses in size.
 const EASIER_PACKS: f64 = 1.0 / 1.05;
 /// A harder level has to be so much faster than the one before: it takes more CPU.
-const HARDER: f64 = 1.05;
-/// A change has to promise so much.
+const HARDER: f64 = 1.02;
+/// A change to a harder level has to promise so much,
 const GAIN: f64 = 0.97;
+/// and one to an easier level less: what is gained by that is CPU.
+const GAIN_OF_EASIER: f64 = 0.99;
 /// Large frames between two changes.
 const STAY_MIN: u32 = 16;
 const STAY_MAX: u32 = 4096;
@@ -353,6 +356,18 @@ mod tests {
         let tried = levels(12.5e6, digits, 7);
         assert!(tried.starts_with(&[3, 7]) && tried.len() <= 8, "{tried:?}");
         assert_ne!(tried.last(), Some(&7), "{tried:?}");
+    }
+
+    #[test]
+    fn a_harder_level_that_packs_six_per_cent_better_is_used_where_the_link_is_the_limit() {
+        let (mut history, mut candidates) = HistoryLevel::new(Algorithm::Zstd, 3);
+        let current = &mut candidates[0];
+        history.large_reply(current);
+        let rows = |level| if level == 1 { (250e6, 3.2) } else { (110e6, 3.4) };
+        assert_eq!(pack((&mut history, current), 1, Some(12.5e6), rows), 1);
+        assert_eq!(pack((&mut history, current), 200, Some(12.5e6), rows), 3);
+        // Where it is not, the easier one.
+        assert_eq!(pack((&mut history, current), 200, Some(125e6), rows), 1);
     }
 
     #[test]

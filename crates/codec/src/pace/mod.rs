@@ -259,12 +259,27 @@ impl Pace {
             None if self.drain.bytes_per_s().is_none() => self.over_any_link(number(plain_len)),
             None => self.in_a_queue(plain_len, more, 0.0),
         };
+        self.end_choice(choice, plain_len, more)
+    }
+
+    fn end_choice(&mut self, choice: Choice, plain_len: usize, more: bool) -> Choice {
         if matches!(choice.reason, Reason::LinkIsIdle | Reason::Slower) {
             self.follow_level(plain_len);
         }
         self.had_more = more;
         self.was_large = number(plain_len) >= LARGE_LEN;
         choice
+    }
+
+    /// The same for a frame that is all that has come of a reply so far, which goes on. Whoever waits for it asks for nothing before
+    /// the rest has come, so where the link is known that tells more than how soon the next frame goes out.
+    pub fn choose_part(&mut self, plain_len: usize, now: Duration, replies: &mut Replies) -> Choice {
+        if self.drain.bytes_per_s().is_none() || number(plain_len) < SMALL_LEN {
+            return self.choose(plain_len, false, now, replies);
+        }
+        self.begin_among_others(now);
+        let choice = self.in_a_queue(plain_len, false, 0.0);
+        self.end_choice(choice, plain_len, true)
     }
 
     /// The same for a packet of which `missing_len` bytes have still to come: packed it waits for them, while stored it goes as
@@ -298,8 +313,7 @@ impl Pace {
         now: Duration,
         replies: &mut Replies,
     ) -> Option<Choice> {
-        self.now = now;
-        self.in_pieces = false;
+        self.begin_among_others(now);
         self.is_alone = !more && !self.had_more && now >= self.busy_until;
         self.alone_len = self.is_alone.then(|| number(plain_len));
         if self.is_alone
@@ -309,6 +323,13 @@ impl Pace {
             history.large_reply(current);
         }
         if self.is_alone { self.alone(number(plain_len), replies) } else { None }
+    }
+
+    fn begin_among_others(&mut self, now: Duration) {
+        self.now = now;
+        self.in_pieces = false;
+        self.is_alone = false;
+        self.alone_len = None;
     }
 
     /// What was missing of a packet came in this time.

@@ -310,6 +310,27 @@ mod tests {
     }
 
     #[test]
+    fn what_has_come_of_a_reply_that_goes_on_is_no_answer_that_somebody_waits_for() {
+        let mut replies = Replies::default();
+        let mut pace = pace(1e9);
+        let now = Duration::from_secs(1);
+        // Of an answer it is found out which form is sooner, and stored goes first.
+        assert_eq!(pace.choose(48 << 10, false, now, &mut replies).reason, Reason::AnswerIsNotSooner);
+        let part = pace.choose_part(48 << 10, now, &mut replies);
+        assert_eq!((part.level, part.reason), (Some(1), Reason::Faster));
+        // Nor does the next frame end a cycle.
+        pace.sent(48 << 10, 20 << 10, now, &mut replies);
+        assert!(pace.turn.is_none());
+        // Where nothing is known of the link, or next to nothing has come, it passes for one.
+        let mut unknown = Pace::new(Algorithm::Zstd, 1);
+        assert_eq!(
+            unknown.choose_part(48 << 10, now, &mut replies),
+            unknown.choose(48 << 10, false, now, &mut replies)
+        );
+        assert_eq!(pace.choose_part(400, now + now, &mut replies).reason, Reason::DoesNotShrink);
+    }
+
+    #[test]
     fn a_first_large_packet_is_packed_where_that_takes_less_than_the_round_trips_that_it_saves() {
         let first = |round_trip_s: f64, sent_len: usize, more: bool| {
             let mut pace = Pace::new(Algorithm::Zstd, 7);

@@ -235,6 +235,19 @@ impl Paced {
         self.chose(choice)
     }
 
+    /// The same for all that has come so far of a reply that goes on.
+    pub(super) fn choose_part(&mut self, plain_len: usize) -> Choice {
+        self.account();
+        let choice = match &mut self.chooser {
+            Chooser::Latency(pace) => {
+                pace.choose_part(plain_len, self.link.now(), &mut self.link.replies(self.algorithm))
+            }
+            Chooser::Cost(cost) => cost.choose(plain_len, false, &self.link),
+            Chooser::NoLink => STORED,
+        };
+        self.chose(choice)
+    }
+
     /// The same for a packet of which `missing_len` bytes have still to come.
     pub(super) fn choose_early(&mut self, plain_len: usize, missing_len: usize) -> Choice {
         self.account();

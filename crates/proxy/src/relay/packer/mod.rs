@@ -16,7 +16,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use codec::pace::{PackedFrame, Reason};
+use codec::pace::{Choice, PackedFrame, Reason};
 use codec::{Algorithm, Contexts};
 use wire::conversation::{Conversation, Plan};
 use wire::limits::{COMPRESS_LEN_MIN, FRAME_LEN_MAX, SHARED_FRAME_LEN_MAX, SHARED_FRAME_LEN_UNKNOWN};
@@ -140,7 +140,7 @@ impl Packer {
             && (plan.starts_frame || is_large || self.complete_len + len > self.shared_len())
         {
             emitted_len = self.complete_len;
-            self.emit(true, pass)?;
+            self.emit(Next::Follows, pass)?;
         }
         if self.complete_len == 0 {
             self.begin_frame(len, pass.conversation);
@@ -217,7 +217,7 @@ impl Packer {
     pub(super) fn end_packet(&mut self, complete_len: usize, pass: &mut Pass<'_>) -> Result<usize, Cause> {
         self.complete_len = complete_len;
         if self.ends_frame && complete_len > 0 {
-            self.emit(false, pass).map(|()| complete_len)
+            self.emit(Next::Unknown, pass).map(|()| complete_len)
         } else {
             Ok(0)
         }
@@ -254,13 +254,18 @@ impl Packer {
 
     /// Makes a frame of the complete packets, since no more have come yet; they may be of a reply that `goes_on`.
     pub(super) fn flush(&mut self, goes_on: bool, pass: &mut Pass<'_>) -> Result<(), Cause> {
-        // Who gets a reply in two parts may well wait for the first.
         let is_long = self.reply.0 == pass.conversation.oldest_number() && self.reply.1 >= LONG_REPLY_LEN;
-        self.emit(goes_on && is_long, pass)
+        let next = match (goes_on, is_long) {
+            (true, true) => Next::Follows,
+            // Who gets a reply in two parts may well wait for the first.
+            (true, false) => Next::Comes,
+            (false, _) => Next::Unknown,
+        };
+        self.emit(next, pass)
     }
 
-    /// Makes a frame of the complete packets; `more` follow them at once, or somebody waits for them.
-    fn emit(&mut self, more: bool, pass: &mut Pass<'_>) -> Result<(), Cause> {
+    /// Makes a frame of the complete packets.
+    fn emit(&mut self, next: Next, pass: &mut Pass<'_>) -> Result<(), Cause> {
         let len = std::mem::take(&mut self.complete_len);
         let command = pass.conversation.oldest_number();
         let before_len = if self.reply.0 == command { self.reply.1 } else { 0 };
@@ -282,7 +287,7 @@ impl Packer {
         let must_be_stored = self.must_be_stored(len);
         let (algorithm, level) = match &mut self.paced {
             _ if must_be_stored => (Algorithm::Uncompressed, self.level),
-            Some(paced) if forwarded.is_none() => match tried.or_else(|| paced.choose(len, more).level) {
+            Some(paced) if forwarded.is_none() => match tried.or_else(|| next.choice(paced, len).level) {
                 Some(level) => (self.algorithm, level),
                 None => (Algorithm::Uncompressed, self.level),
             },
@@ -473,6 +478,27 @@ impl Packer {
             && self.side == Side::Server
             && len <= FRAME_LEN_MAX
             && len.is_multiple_of(TIDB_UNLUCKY_LEN)
+    }
+}
+
+/// What there is behind a frame.
+#[derive(Clone, Copy)]
+enum Next {
+    /// Packets follow at once, or somebody waits for them.
+    Follows,
+    /// More of its reply, which has not come yet.
+    Comes,
+    /// Nothing that is known of.
+    Unknown,
+}
+
+impl Next {
+    fn choice(self, paced: &mut Paced, len: usize) -> Choice {
+        match self {
+            Self::Follows => paced.choose(len, true),
+            Self::Comes => paced.choose_part(len),
+            Self::Unknown => paced.choose(len, false),
+        }
     }
 }
 
