@@ -417,6 +417,6 @@ fn gone() -> io::Error {
 }
 
 /// A login's packets are small.
-pub(crate) const CONNECT_READ_LEN: usize = 4 << 10;
+const CONNECT_READ_LEN: usize = 4 << 10;
 /// Long enough for a client to read an error, short enough not to pile up.
 const LINGER: Duration = Duration::from_secs(1);
