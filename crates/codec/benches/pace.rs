@@ -5,7 +5,9 @@
 use std::time::Duration;
 
 use codec::Algorithm;
-use codec::pace::{Allowance, Limits, Look, Pace, PackedFrame, Packing, PackingServer, Replies, Thrift};
+use codec::pace::{
+    Allowance, Limits, Look, Next, Pace, PackedFrame, Packing, PackingServer, Replies, Thrift,
+};
 use divan::{Bencher, black_box};
 
 fn main() {
@@ -21,7 +23,7 @@ fn a_reply(bencher: Bencher<'_, '_>, len: usize) {
         (Pace::new(Algorithm::Zstd, 3), Replies::default(), Duration::ZERO);
     bencher.bench_local(|| {
         now += MS;
-        let choice = pace.choose(black_box(len), false, now, &mut replies);
+        let choice = pace.choose(black_box(len), Next::Unknown, now, &mut replies);
         let packed_len = if choice.level.is_some() { len / 3 } else { len };
         if let Some(level) = choice.level {
             pace.packed(PackedFrame::alone(level, len, packed_len), MS / 100);
@@ -50,7 +52,7 @@ fn a_frame_of_a_scan(bencher: Bencher<'_, '_>) {
             round_trip: MS,
             delivered_per_s: 0,
         });
-        let choice = pace.choose(black_box(LEN), true, now, &mut replies);
+        let choice = pace.choose(black_box(LEN), Next::Follows, now, &mut replies);
         let packed_len = if choice.level.is_some() { LEN / 2 } else { LEN };
         if let Some(level) = choice.level {
             pace.packed(PackedFrame::alone(level, LEN, packed_len), MS / 3);

@@ -255,7 +255,7 @@ const LINKS_MAX: usize = 4096;
 mod tests {
     use std::net::Ipv4Addr;
 
-    use codec::pace::{Pace, PackedFrame};
+    use codec::pace::{Next, Pace, PackedFrame};
 
     use super::*;
 
@@ -293,7 +293,7 @@ mod tests {
             let mut pace = Pace::with_history(algorithm, 7);
             pace.assume_link(link_bytes_per_s);
             for _ in 0..100 {
-                pace.choose(1 << 17, true, Duration::ZERO, &mut Replies::default());
+                pace.choose(1 << 17, Next::Follows, Duration::ZERO, &mut Replies::default());
                 let level = pace.level();
                 // Each step is twice as slow, and packs somewhat better.
                 let took = Duration::from_micros(250 << level);

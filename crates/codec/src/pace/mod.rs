@@ -110,6 +110,18 @@ pub struct Pace {
     encrypts: bool,
 }
 
+/// What there is behind a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Others follow it at once, or somebody waits for it.
+    Follows,
+    /// More of its reply, which has not come yet. Whoever waits for that asks for nothing before it has, so where the link is known
+    /// that tells more than how soon the next frame goes out.
+    Comes,
+    /// Nothing that is known of.
+    Unknown,
+}
+
 /// A frame that was packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PackedFrame {
@@ -250,36 +262,22 @@ impl Pace {
         }
     }
 
-    /// What to do with a frame of `plain_len` bytes; `more` follow it at once, or somebody waits for it.
-    /// `replies` is what all connections of this link and direction share.
-    pub fn choose(&mut self, plain_len: usize, more: bool, now: Duration, replies: &mut Replies) -> Choice {
-        let alone = self.begin(plain_len, more, now, replies);
+    /// What to do with a frame of `plain_len` bytes. `replies` is what all connections of this link and direction share.
+    pub fn choose(&mut self, plain_len: usize, next: Next, now: Duration, replies: &mut Replies) -> Choice {
+        let is_known = self.drain.bytes_per_s().is_some() && number(plain_len) >= SMALL_LEN;
+        let next = if next == Next::Comes && !is_known { Next::Unknown } else { next };
+        let alone = self.begin(plain_len, next, now, replies);
         let choice = match alone {
             Some(choice) => choice,
             None if self.drain.bytes_per_s().is_none() => self.over_any_link(number(plain_len)),
-            None => self.in_a_queue(plain_len, more, 0.0),
+            None => self.in_a_queue(plain_len, next == Next::Follows, 0.0),
         };
-        self.end_choice(choice, plain_len, more)
-    }
-
-    fn end_choice(&mut self, choice: Choice, plain_len: usize, more: bool) -> Choice {
         if matches!(choice.reason, Reason::LinkIsIdle | Reason::Slower) {
             self.follow_level(plain_len);
         }
-        self.had_more = more;
+        self.had_more = next != Next::Unknown;
         self.was_large = number(plain_len) >= LARGE_LEN;
         choice
-    }
-
-    /// The same for a frame that is all that has come of a reply so far, which goes on. Whoever waits for it asks for nothing before
-    /// the rest has come, so where the link is known that tells more than how soon the next frame goes out.
-    pub fn choose_part(&mut self, plain_len: usize, now: Duration, replies: &mut Replies) -> Choice {
-        if self.drain.bytes_per_s().is_none() || number(plain_len) < SMALL_LEN {
-            return self.choose(plain_len, false, now, replies);
-        }
-        self.begin_among_others(now);
-        let choice = self.in_a_queue(plain_len, false, 0.0);
-        self.end_choice(choice, plain_len, true)
     }
 
     /// The same for a packet of which `missing_len` bytes have still to come: packed it waits for them, while stored it goes as
@@ -292,7 +290,7 @@ impl Pace {
         replies: &mut Replies,
     ) -> Choice {
         let missing_s = self.source.time_s(missing_len);
-        let choice = match self.begin(plain_len, false, now, replies) {
+        let choice = match self.begin(plain_len, Next::Unknown, now, replies) {
             Some(choice) => choice,
             None if self.drain.bytes_per_s().is_none() => self.over_any_link(number(plain_len)),
             None => self.in_a_queue(plain_len, false, missing_s),
@@ -309,12 +307,13 @@ impl Pace {
     fn begin(
         &mut self,
         plain_len: usize,
-        more: bool,
+        next: Next,
         now: Duration,
         replies: &mut Replies,
     ) -> Option<Choice> {
-        self.begin_among_others(now);
-        self.is_alone = !more && !self.had_more && now >= self.busy_until;
+        self.now = now;
+        self.in_pieces = false;
+        self.is_alone = next == Next::Unknown && !self.had_more && now >= self.busy_until;
         self.alone_len = self.is_alone.then(|| number(plain_len));
         if self.is_alone
             && number(plain_len) >= SMALL_LEN
@@ -323,13 +322,6 @@ impl Pace {
             history.large_reply(current);
         }
         if self.is_alone { self.alone(number(plain_len), replies) } else { None }
-    }
-
-    fn begin_among_others(&mut self, now: Duration) {
-        self.now = now;
-        self.in_pieces = false;
-        self.is_alone = false;
-        self.alone_len = None;
     }
 
     /// What was missing of a packet came in this time.

@@ -289,7 +289,7 @@ const ALONE_LEN: f64 = 256.0 * 1024.0;
 mod tests {
     use std::time::Duration;
 
-    use super::super::{Look, PackedFrame, Replies};
+    use super::super::{Look, Next, PackedFrame, Replies};
     use super::*;
 
     const MIB: usize = 1 << 20;
@@ -315,8 +315,8 @@ mod tests {
         let mut pace = pace(1e9);
         let now = Duration::from_secs(1);
         // Of an answer it is found out which form is sooner, and stored goes first.
-        assert_eq!(pace.choose(48 << 10, false, now, &mut replies).reason, Reason::AnswerIsNotSooner);
-        let part = pace.choose_part(48 << 10, now, &mut replies);
+        assert_eq!(pace.choose(48 << 10, Next::Unknown, now, &mut replies).reason, Reason::AnswerIsNotSooner);
+        let part = pace.choose(48 << 10, Next::Comes, now, &mut replies);
         assert_eq!((part.level, part.reason), (Some(1), Reason::Faster));
         // Nor does the next frame end a cycle.
         pace.sent(48 << 10, 20 << 10, now, &mut replies);
@@ -324,10 +324,10 @@ mod tests {
         // Where nothing is known of the link, or next to nothing has come, it passes for one.
         let mut unknown = Pace::new(Algorithm::Zstd, 1);
         assert_eq!(
-            unknown.choose_part(48 << 10, now, &mut replies),
-            unknown.choose(48 << 10, false, now, &mut replies)
+            unknown.choose(48 << 10, Next::Comes, now, &mut replies),
+            unknown.choose(48 << 10, Next::Unknown, now, &mut replies)
         );
-        assert_eq!(pace.choose_part(400, now + now, &mut replies).reason, Reason::DoesNotShrink);
+        assert_eq!(pace.choose(400, Next::Comes, now + now, &mut replies).reason, Reason::DoesNotShrink);
     }
 
     #[test]
@@ -354,7 +354,7 @@ mod tests {
             pace.look(Look { round_trip: Duration::from_secs_f64(round_trip_s), ..Look::NOTHING });
             let (len, packed_len) = (32 << 10, 16 << 10);
             let mut choose = || {
-                let choice = pace.choose(len, true, Duration::ZERO, &mut Replies::default());
+                let choice = pace.choose(len, Next::Follows, Duration::ZERO, &mut Replies::default());
                 if let Some(level) = choice.level {
                     pace.packed(PackedFrame::alone(level, len, packed_len), Duration::from_micros(80));
                 }
@@ -376,7 +376,7 @@ mod tests {
             let mut pace = seen(pace, 128 << 10, 50_000, Duration::from_micros(400));
             let at = Duration::from_secs(1);
             pace.look(Look { now: at, queued_len, unsent_len: queued_len, ..Look::NOTHING });
-            pace.choose(128 << 10, true, at, &mut Replies::default())
+            pace.choose(128 << 10, Next::Follows, at, &mut Replies::default())
         };
         // 200 ms of it.
         assert_eq!(next(256 << 10), Choice { level: Some(7), reason: Reason::TriesLevel });
@@ -391,7 +391,7 @@ mod tests {
         for ms in (0..8).map(|frame| 20 * frame) {
             let at = Duration::from_millis(ms);
             pace.look(Look { now: at, queued_len: 300_000, unsent_len: 300_000, ..Look::NOTHING });
-            let choice = pace.choose(MIB, false, at, &mut Replies::default());
+            let choice = pace.choose(MIB, Next::Unknown, at, &mut Replies::default());
             let Some(level) = choice.level else { panic!("{choice:?} behind {levels:?}") };
             let is_first = !levels.contains(&level);
             let (packed_len, took_ms) =
@@ -409,7 +409,7 @@ mod tests {
         assert_eq!(early(5e9).level, Some(1));
         // Once it is here.
         assert_eq!(
-            pace(125e6).choose(16 * MIB, false, Duration::ZERO, &mut Replies::default()).level,
+            pace(125e6).choose(16 * MIB, Next::Unknown, Duration::ZERO, &mut Replies::default()).level,
             Some(1)
         );
     }
@@ -428,7 +428,7 @@ mod tests {
         pace.assume_link(12.5e6);
         let mut pace = seen(pace, MIB, MIB + 9, Duration::from_millis(1));
         let at = Duration::from_secs(1);
-        assert_eq!(pace.choose(MIB, true, at, &mut Replies::default()).level, None);
+        assert_eq!(pace.choose(MIB, Next::Follows, at, &mut Replies::default()).level, None);
         assert_eq!((pace.wants_look(at), pace.room().unsent_len), (false, 1 << 20));
         // It does again.
         let pace = seen(pace, MIB, MIB / 2, Duration::from_millis(1));
@@ -439,7 +439,7 @@ mod tests {
     fn over_tls_packing_may_take_as_long_as_encrypting_what_it_saves() {
         let rows = |pace| {
             let mut pace = seen(pace, 64 << 10, 3 << 10, Duration::from_micros(60));
-            pace.choose(64 << 10, true, Duration::from_secs(1), &mut Replies::default())
+            pace.choose(64 << 10, Next::Follows, Duration::from_secs(1), &mut Replies::default())
         };
         assert_eq!(rows(Pace::new(Algorithm::Zstd, 1)).level, None);
         assert_eq!(rows(Pace::new(Algorithm::Zstd, 1).over_tls()).level, Some(1));
@@ -448,7 +448,7 @@ mod tests {
     #[test]
     fn a_single_reply_that_packs_as_it_encrypts_needs_no_trial() {
         let mut pace = seen(Pace::new(Algorithm::Zstd, 1).over_tls(), 60_000, 200, Duration::from_micros(12));
-        let choice = pace.choose(60_000, false, Duration::from_secs(1), &mut Replies::default());
+        let choice = pace.choose(60_000, Next::Unknown, Duration::from_secs(1), &mut Replies::default());
         assert_eq!(choice, Choice { level: Some(1), reason: Reason::Faster });
     }
 
@@ -458,7 +458,7 @@ mod tests {
         let at = Duration::from_secs(1);
         pace.look(Look { now: at, queued_len: 1 << 20, unsent_len: 1 << 20, ..Look::NOTHING });
         let mut then =
-            |ms| pace.choose(100_000, true, at + Duration::from_millis(ms), &mut Replies::default());
+            |ms| pace.choose(100_000, Next::Follows, at + Duration::from_millis(ms), &mut Replies::default());
         assert_eq!(then(0), Choice { level: Some(1), reason: Reason::Faster });
         assert_eq!(then(20), Choice { level: None, reason: Reason::LinkIsIdle });
     }
@@ -473,7 +473,7 @@ mod tests {
             let mut choose = |queued_len| {
                 now += Duration::from_micros(100);
                 pace.look(Look { now, queued_len, unsent_len: queued_len, ..Look::NOTHING });
-                let choice = pace.choose(128 << 10, true, now, &mut Replies::default());
+                let choice = pace.choose(128 << 10, Next::Follows, now, &mut Replies::default());
                 pace.sent(128 << 10, choice.level.map_or(128 << 10, |_| 200), now, &mut Replies::default());
                 choice
             };
@@ -494,7 +494,7 @@ mod tests {
             let mut pace = seen(pace, 128 << 10, 63_000, Duration::from_micros(900));
             let mut now = Duration::from_secs(1);
             [(); 2].map(|()| {
-                let choice = pace.choose(128 << 10, true, now, &mut Replies::default());
+                let choice = pace.choose(128 << 10, Next::Follows, now, &mut Replies::default());
                 pace.sent(128 << 10, 63_000, now, &mut Replies::default());
                 now += Duration::from_micros(between_us);
                 // All of it has left the socket, and may be there already for all that a look can tell.
@@ -520,7 +520,7 @@ mod tests {
             let mut now = Duration::from_secs(1);
             let mut choice = None;
             for _ in 0..frames {
-                choice = Some(pace.choose(128 << 10, true, now, &mut Replies::default()));
+                choice = Some(pace.choose(128 << 10, Next::Follows, now, &mut Replies::default()));
                 pace.sent(128 << 10, 63_000, now, &mut Replies::default());
                 now += Duration::from_millis(1);
                 pace.look(Look { now, queued_len, round_trip: Duration::from_millis(1), ..Look::NOTHING });
@@ -540,7 +540,7 @@ mod tests {
         let mut pace = seen(pace, 128 << 10, 63_000, Duration::from_micros(900));
         pace.idle_part = 1.0;
         let at = Duration::from_secs(1);
-        let choice = pace.choose(128 << 10, true, at, &mut Replies::default());
+        let choice = pace.choose(128 << 10, Next::Follows, at, &mut Replies::default());
         assert_eq!(choice, Choice { level: None, reason: Reason::LinkIsIdle });
     }
 
@@ -553,7 +553,7 @@ mod tests {
             let now = Duration::from_millis(1000 + 10 * frame);
             let queued_len = if frame < 32 { 0 } else { 40 << 10 };
             pace.look(Look { now, queued_len, unsent_len: queued_len, ..Look::NOTHING });
-            let choice = pace.choose(128 << 10, true, now, &mut Replies::default());
+            let choice = pace.choose(128 << 10, Next::Follows, now, &mut Replies::default());
             pace.sent(128 << 10, choice.level.map_or(128 << 10, |_| 94_000), now, &mut Replies::default());
             choice
         });
@@ -574,7 +574,7 @@ mod tests {
             let now = Duration::from_micros(1_000_000 + 1250 * frame);
             let queued_len = if frame < 2 { 0 } else { 128 << 10 };
             pace.look(Look { now, queued_len, unsent_len: queued_len, ..Look::NOTHING });
-            pace.choose(128 << 10, true, now, &mut Replies::default()).level
+            pace.choose(128 << 10, Next::Follows, now, &mut Replies::default()).level
         });
         // At the second the link had nothing to do.
         assert_eq!(levels.nth(4), Some(Some(1)));

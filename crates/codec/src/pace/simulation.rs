@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Choice, Look, Pace, PackedFrame, Reason, Replies};
+use super::{Choice, Look, Next, Pace, PackedFrame, Reason, Replies};
 use crate::Algorithm;
 
 /// What a level does to the data.
@@ -189,7 +189,12 @@ fn run(world: World, mut setting: Setting) -> Run {
             Setting::Fixed(level) => Choice { level: *level, reason: Reason::Faster },
             Setting::Paced(pace) => {
                 pace.look(way.look(now));
-                pace.choose(frame as usize, true, Duration::from_secs_f64(now), &mut Replies::default())
+                pace.choose(
+                    frame as usize,
+                    Next::Follows,
+                    Duration::from_secs_f64(now),
+                    &mut Replies::default(),
+                )
             }
         };
         now += frame / COPY;

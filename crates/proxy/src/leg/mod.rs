@@ -391,7 +391,7 @@ impl Leg {
 
     /// Appends what the peer sends next; 0 at its end.
     pub(crate) async fn read(&mut self, bytes: &mut Vec<u8>) -> io::Result<usize> {
-        bytes.reserve(CONNECT_READ_LEN);
+        bytes.reserve(SHORT_READ_LEN);
         std::future::poll_fn(|cx| self.poll_read(cx, bytes)).await
     }
 
@@ -416,7 +416,7 @@ fn gone() -> io::Error {
     io::Error::new(io::ErrorKind::NotConnected, "its TLS handshake did not succeed")
 }
 
-/// A login's packets are small.
-const CONNECT_READ_LEN: usize = 4 << 10;
+/// What goes before the MySQL protocol in a pair, and what comes behind its end, is little.
+const SHORT_READ_LEN: usize = 4 << 10;
 /// Long enough for a client to read an error, short enough not to pile up.
 const LINGER: Duration = Duration::from_secs(1);

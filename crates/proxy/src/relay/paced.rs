@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codec::Algorithm;
-use codec::pace::{Choice, Limits, Pace, PackedFrame, Reason, Room, Thrift};
+use codec::pace::{Choice, Limits, Next, Pace, PackedFrame, Reason, Room, Thrift};
 use wire::Side;
 use wire::connect::auth::Security;
 
@@ -223,26 +223,13 @@ impl Paced {
         }
     }
 
-    pub(crate) fn choose(&mut self, plain_len: usize, more: bool) -> Choice {
+    pub(crate) fn choose(&mut self, plain_len: usize, next: Next) -> Choice {
         self.account();
         let choice = match &mut self.chooser {
             Chooser::Latency(pace) => {
-                pace.choose(plain_len, more, self.link.now(), &mut self.link.replies(self.algorithm))
+                pace.choose(plain_len, next, self.link.now(), &mut self.link.replies(self.algorithm))
             }
-            Chooser::Cost(cost) => cost.choose(plain_len, more, &self.link),
-            Chooser::NoLink => STORED,
-        };
-        self.chose(choice)
-    }
-
-    /// The same for all that has come so far of a reply that goes on.
-    pub(super) fn choose_part(&mut self, plain_len: usize) -> Choice {
-        self.account();
-        let choice = match &mut self.chooser {
-            Chooser::Latency(pace) => {
-                pace.choose_part(plain_len, self.link.now(), &mut self.link.replies(self.algorithm))
-            }
-            Chooser::Cost(cost) => cost.choose(plain_len, false, &self.link),
+            Chooser::Cost(cost) => cost.choose(plain_len, next == Next::Follows, &self.link),
             Chooser::NoLink => STORED,
         };
         self.chose(choice)

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use codec::HistoryCompressor;
-use codec::pace::PackedFrame;
+use codec::pace::{Next, PackedFrame};
 use tokio::time::Instant;
 use wire::pair::{FRAME_PLAIN_LEN_MAX, HEADER_LEN, Writer};
 
@@ -58,7 +58,7 @@ impl PairStream {
             None => self.writer.is_worth_packing(plain_len).then_some(0),
             Some(paced) => {
                 paced.look(&self.below, waiting_len);
-                paced.choose(plain_len, more).level
+                paced.choose(plain_len, if more { Next::Follows } else { Next::Unknown }).level
             }
         };
         let is_packed = match level {

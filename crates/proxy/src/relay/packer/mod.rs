@@ -16,7 +16,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use codec::pace::{Choice, PackedFrame, Reason};
+use codec::pace::{Next, PackedFrame, Reason};
 use codec::{Algorithm, Contexts};
 use wire::conversation::{Conversation, Plan};
 use wire::limits::{COMPRESS_LEN_MIN, FRAME_LEN_MAX, SHARED_FRAME_LEN_MAX, SHARED_FRAME_LEN_UNKNOWN};
@@ -287,7 +287,7 @@ impl Packer {
         let must_be_stored = self.must_be_stored(len);
         let (algorithm, level) = match &mut self.paced {
             _ if must_be_stored => (Algorithm::Uncompressed, self.level),
-            Some(paced) if forwarded.is_none() => match tried.or_else(|| next.choice(paced, len).level) {
+            Some(paced) if forwarded.is_none() => match tried.or_else(|| paced.choose(len, next).level) {
                 Some(level) => (self.algorithm, level),
                 None => (Algorithm::Uncompressed, self.level),
             },
@@ -478,27 +478,6 @@ impl Packer {
             && self.side == Side::Server
             && len <= FRAME_LEN_MAX
             && len.is_multiple_of(TIDB_UNLUCKY_LEN)
-    }
-}
-
-/// What there is behind a frame.
-#[derive(Clone, Copy)]
-enum Next {
-    /// Packets follow at once, or somebody waits for them.
-    Follows,
-    /// More of its reply, which has not come yet.
-    Comes,
-    /// Nothing that is known of.
-    Unknown,
-}
-
-impl Next {
-    fn choice(self, paced: &mut Paced, len: usize) -> Choice {
-        match self {
-            Self::Follows => paced.choose(len, true),
-            Self::Comes => paced.choose_part(len),
-            Self::Unknown => paced.choose(len, false),
-        }
     }
 }
 
