@@ -15,7 +15,7 @@ use super::measure::{Measured, measure};
 use super::{Network, Parts, Progress, Sitting, describe, order};
 use crate::calibrate;
 use crate::plan::{Batch, Step};
-use crate::record::{End, Failure, Record, Records, Sample};
+use crate::record::{Cell, End, Failure, Record, Records, Sample};
 use crate::results::Results;
 
 impl Sitting<'_> {
@@ -126,7 +126,8 @@ impl Sitting<'_> {
             steps.iter().filter(|step| self.done.contains(&(repetition, step.cell.clone()))).count() as u64
         };
         progress.skip(repetitions.clone().map(was_done).sum());
-        for (repetition, index) in order::rounds(steps.len(), repetitions.clone(), self.world.seed) {
+        let cells: Vec<&Cell> = steps.iter().map(|step| &step.cell).collect();
+        for (repetition, index) in order::rounds(&cells, repetitions.clone(), self.world.seed) {
             let Some(step) = steps.get(index) else { continue };
             if self.stop.is_wished() {
                 return Ok(());
