@@ -55,7 +55,7 @@ use crate::client::Stop;
 use crate::job::{self, Job};
 use crate::plan::{Plan, Step, World};
 use crate::record::{Cell, End, Path as Through, Record, Records, Resumed, Writer};
-use crate::report;
+use crate::report::{self, number::counted};
 use crate::table::Table;
 
 /// Runs a plan and prints its report.
@@ -247,7 +247,7 @@ impl<'a> Sitting<'a> {
         // What ended the run is told, and not that its reports have no room either.
         let reported = self.report(&records);
         let (folder, goes_on) = (self.folder.display(), resume::goes_on(&records.run, &self.folder));
-        let kept = if samples == 1 { "1 sample".to_owned() } else { format!("{samples} samples") };
+        let kept = counted(samples, "sample");
         if self.stop.is_wished() {
             bail!(
                 "interrupted after {kept}, which are kept; everything that was started is stopped; {goes_on}"
@@ -255,10 +255,17 @@ impl<'a> Sitting<'a> {
         }
         measured.with_context(|| format!("{kept} kept in {folder}; {goes_on}"))?;
         reported?;
-        // A run in which nothing could be measured has failed, whatever it printed.
-        match records.failures_left().first().filter(|_| samples == 0) {
-            Some(failure) => bail!("nothing could be measured; {}: {}", failure.cell, failure.reason),
+        // A script goes by the exit code, and not by a warning in a report.
+        let failures = records.failures_left();
+        match failures.first() {
             None => Ok(()),
+            Some(first) if samples == 0 => {
+                bail!("nothing could be measured; {}: {}", first.cell, first.reason)
+            }
+            Some(first) => {
+                let failed = counted(failures.len(), "measurement");
+                bail!("{failed} failed, {kept} kept; {}: {}; {goes_on}", first.cell, first.reason)
+            }
         }
     }
 

@@ -30,6 +30,14 @@ pub(super) fn succeeded(output: &Output) -> String {
     told
 }
 
+/// The report of a run in which all but one measurement could be made, which its exit code and last line tell.
+pub(super) fn told_of_a_failure(output: &Output, wanted: &str) -> String {
+    let (told, error) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{told}\n{error}");
+    assert!(error.contains(wanted) && error.contains("--resume run goes on"), "{told}\n{error}");
+    told
+}
+
 /// How many records of that name a run's file has.
 pub(super) fn records(folder: &Path, name: &str) -> usize {
     let samples = std::fs::read_to_string(folder.join("samples.jsonl")).unwrap();
@@ -137,7 +145,8 @@ fn a_backup_crosses_a_link_through_every_compressor_and_one_that_is_missing_is_t
     let cache = cache_without("lz4", &install, folder.path());
     let args = ["sst", "--scale", "smoke", "--link", "1gbit", "--workload", "2 threads", "--out", "run"];
     let mut command = bench(folder.path(), &args);
-    let told = succeeded(&command.env("WIREPRESS_CACHE", &cache).output().unwrap());
+    let output = command.env("WIREPRESS_CACHE", &cache).output().unwrap();
+    let told = told_of_a_failure(&output, "1 measurement failed, 7 samples kept; ");
     let run = folder.path().join("run");
     // None and six others arrived whole; lz4 did not.
     assert_eq!((records(&run, "sample"), records(&run, "failure")), (7, 1), "{told}");
