@@ -61,7 +61,8 @@ use crate::table::Table;
 /// Runs a plan and prints its report.
 ///
 /// # Errors
-/// Nothing could be started, the database is gone, the disk is full, an interrupt. Samples that were taken are kept.
+/// Nothing could be started, the database is gone, the disk is full, an interrupt, a measurement failed. Samples that were taken are
+/// kept.
 pub fn run(plan: &'static dyn Plan, options: &RunOptions) -> anyhow::Result<()> {
     let samples = options.out.join(SAMPLES);
     let folder = options.out.display();
