@@ -130,7 +130,7 @@ pub(crate) struct ListenerSettings {
     /// The private key of --tls-cert, PEM, not encrypted.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Instead of --tls-cert and --tls-key: a self-signed pair in this folder, made there if it is missing.
+    /// Instead of --tls-cert and --tls-key: a self-signed pair in this folder, which must exist; the pair is made there if it is missing.
     #[arg(long, value_name = "FOLDER", conflicts_with = "tls_cert")]
     pub(crate) tls_self_signed: Option<PathBuf>,
     /// Clients that use TLS must present a certificate that one of these authorities signed, PEM.

@@ -67,7 +67,7 @@ pub(crate) struct ProcessSettings {
     /// The private key of --admin-tls-cert, PEM, not encrypted.
     #[arg(long, value_name = "FILE", requires = "admin_tls_cert")]
     pub(crate) admin_tls_key: Option<PathBuf>,
-    /// Instead of both: a self-signed pair in this folder, made there if it is missing.
+    /// Instead of both: a self-signed pair in this folder, which must exist; the pair is made there if it is missing.
     #[arg(long, value_name = "FOLDER", conflicts_with = "admin_tls_cert")]
     pub(crate) admin_tls_self_signed: Option<PathBuf>,
     /// What 10^9 bytes cost on the network, in whatever currency: the admin port then tells what is saved [default: none].
