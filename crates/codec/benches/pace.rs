@@ -125,5 +125,5 @@ fn a_reply_of<const PARTS: usize>(
         *now += part;
         server.got(*now, 64 << 10, 32 << 10);
     }
-    server.end(*now);
+    server.end(*now, packing, false);
 }

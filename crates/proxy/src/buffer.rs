@@ -134,8 +134,8 @@ impl Buffer {
         len
     }
 
-    /// Nothing is left of it.
-    fn is_spent(&self) -> bool {
+    /// Nothing waits, and nothing is to be written.
+    pub(crate) fn is_spent(&self) -> bool {
         self.start == self.bytes.len() && self.framed_len() == 0
     }
 

@@ -72,9 +72,9 @@ pub struct LoggedIn {
     pub server: String,
     /// The server's id of the connection.
     pub connection_id: u32,
-    /// Account name.
+    /// Account name, of the login or of a later COM_CHANGE_USER.
     pub user: String,
-    /// The database of the login, or of a later COM_INIT_DB.
+    /// The database of either, or of a later COM_INIT_DB.
     pub database: Option<String>,
     /// The client leg's terms.
     pub client_leg: LegTerms,
@@ -216,6 +216,15 @@ impl Meter {
     pub(crate) fn use_database(&self, name: String) {
         if let Some(facts) = held(&self.logged_in).as_mut() {
             facts.database = Some(name);
+        }
+    }
+
+    /// The server took another user, with a database or an empty name.
+    pub(crate) fn change_user(&self, user: &[u8], database: &[u8]) {
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        if let Some(facts) = held(&self.logged_in).as_mut() {
+            facts.user = text(user);
+            facts.database = (!database.is_empty()).then(|| text(database));
         }
     }
 

@@ -78,7 +78,10 @@ struct Lost {
 /// Replies that are under way.
 #[derive(Debug, Default)]
 struct Window {
-    open: u32,
+    /// How many, by what they are packed with.
+    open: Vec<(Packing, u32)>,
+    /// Those of them whose client held them back.
+    held: u32,
     /// Until then `time_s` counts.
     since: Duration,
     /// In which one was open.
@@ -86,11 +89,24 @@ struct Window {
     plain_len: f64,
     wire_len: f64,
     packing: Option<Packing>,
-    /// Not all packed alike, or somebody else was waited for.
+    /// Not all packed alike, or a client was waited for.
     is_void: bool,
 }
 
 impl Window {
+    /// The next one, with the replies that are under way.
+    fn goes_on(&mut self) -> Self {
+        let next = Self {
+            packing: self.open.first().map_or(self.packing, |(packing, _)| Some(*packing)),
+            is_void: self.open.len() > 1 || self.held > 0,
+            open: std::mem::take(&mut self.open),
+            held: self.held,
+            since: self.since,
+            ..Self::default()
+        };
+        std::mem::replace(self, next)
+    }
+
     fn pass(&mut self, now: Duration) {
         self.time_s += now.saturating_sub(self.since).as_secs_f64();
         self.since = self.since.max(now);
@@ -351,13 +367,16 @@ impl PackingServer {
     /// A reply is under way, of which something has come.
     pub fn begin(&mut self, now: Duration, packing: Packing) {
         let window = &mut self.window;
-        if window.open == 0 {
+        if window.open.is_empty() {
             if window.packing != Some(packing) || window.is_void {
                 *window = Window { packing: Some(packing), ..Window::default() };
             }
             window.since = now;
         }
-        window.open += 1;
+        match window.open.iter_mut().find(|(open, _)| *open == packing) {
+            Some((_, count)) => *count += 1,
+            None => window.open.push((packing, 1)),
+        }
         window.is_void |= window.packing != Some(packing);
     }
 
@@ -377,26 +396,30 @@ impl PackingServer {
         self.reply_lens.told(now, user, replies, plain_len);
     }
 
-    /// Somebody else was waited for, so what comes meanwhile says nothing.
-    pub const fn void(&mut self) {
+    /// Its client takes no more for now, so what comes until it is complete says nothing.
+    pub const fn holds(&mut self) {
+        self.window.held += 1;
         self.window.is_void = true;
     }
 
-    /// It is complete, or will never be.
-    pub fn end(&mut self, now: Duration) {
-        self.window.pass(now);
-        self.window.open = self.window.open.saturating_sub(1);
+    /// It is complete, or will never be; whether its client held it back.
+    pub fn end(&mut self, now: Duration, packing: Packing, was_held: bool) {
+        let window = &mut self.window;
+        window.pass(now);
+        for (open, count) in &mut window.open {
+            *count -= u32::from(*open == packing).min(*count);
+        }
+        window.open.retain(|(_, count)| *count > 0);
+        window.held = window.held.saturating_sub(u32::from(was_held));
         // What was not enough is added to the next one's.
-        if self.window.open == 0 && (self.window.plain_len >= LEAST_LEN || self.window.is_void) {
+        if window.open.is_empty() && (window.plain_len >= LEAST_LEN || window.is_void) {
             self.tell(now);
         }
     }
 
     /// What has come since the window began.
     fn tell(&mut self, now: Duration) {
-        let Window { open, since, time_s, plain_len, wire_len, packing, is_void } = self.window;
-        // Whoever is open may still differ.
-        self.window = Window { open, since, packing, is_void: is_void && open > 0, ..Window::default() };
+        let Window { time_s, plain_len, wire_len, packing, is_void, .. } = self.window.goes_on();
         if let Some(packing) = packing
             && !is_void
             && plain_len >= LEAST_LEN

@@ -165,6 +165,13 @@ impl Class {
                 let cycle_s = found.cycle_s;
                 self.try_both(cycle_s, now);
             }
+            // Or the network's round trip has become so short that it does cost something.
+            State::Settled { found, .. }
+                if self.belief.is_none() && round_trip_s > 0.0 && cost_s > round_trip_s * NOT_NEGLIGIBLE =>
+            {
+                let cycle_s = found.cycle_s;
+                self.try_both(cycle_s, now);
+            }
             State::Trial(_) if now >= self.epoch.began + EPOCH_MAX => {
                 if self.epoch.cycles_s.len() >= SAMPLES_MIN {
                     self.end_epoch(now);
@@ -442,6 +449,8 @@ const SHIFT: f64 = 1.5;
 const OTHERS_MIN: u32 = 3;
 /// Of a round trip: what can't be noticed, and what is less than packing saves over most links.
 const NEGLIGIBLE: f64 = 0.01;
+/// Replies of a class, and so what they cost, differ by four.
+const NOT_NEGLIGIBLE: f64 = NEGLIGIBLE * 4.0;
 const SMALL: f64 = 0.1;
 /// Of the time, both ends' together.
 const SHARE_NEGLIGIBLE: f64 = 0.05;
@@ -646,6 +655,21 @@ mod tests {
         assert!(packs(7e-6, 0.0, 1.0e-3, 1.2e-3) > 900, "a slow link");
         assert!(packs(7e-6, 1e-3, 1.107e-3, 1.1e-3) > 900, "a long round trip");
         assert!(packs(7e-6, 50e-6, 67e-6, 60e-6) < 100, "loopback");
+    }
+
+    #[test]
+    fn what_cost_nothing_over_a_long_way_is_tried_where_the_way_has_become_short() {
+        let mut replies = Replies::default();
+        let reply = alone(12_500.0);
+        assert!(replies.packs(secs(0.0), reply, 50e-6, 50e-3));
+        let (mut at_s, mut turn, mut packed) = (1.0, None, 0);
+        for number in 0..4000 {
+            let packs = replies.packs(secs(at_s), reply, 50e-6, 0.2e-3);
+            turn = Some(replies.sent(secs(at_s), reply, turn));
+            at_s += if packs { 300e-6 } else { 250e-6 };
+            packed += usize::from(packs && number >= 2000);
+        }
+        assert!(packed < 200, "{packed} of the last 2000");
     }
 
     #[test]

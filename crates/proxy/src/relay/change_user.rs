@@ -26,8 +26,7 @@ use crate::{Cause, Phase, SessionError};
 /// A relay whose legs are read packet by packet.
 struct Turns<'r, 'w> {
     relay: &'r mut Relay<'w>,
-    /// Next packet and frame id by leg.
-    client_ids: (u8, u8),
+    /// Next packet and frame id of the server's leg; the relay has the client's.
     server_ids: (u8, u8),
 }
 
@@ -37,13 +36,9 @@ impl Relay<'_> {
         if let Some(text) = &mut self.to_server.text {
             text.forget();
         }
-        let mut turns = Turns { relay: self, client_ids: (0, 0), server_ids: (0, 0) };
-        let carried = turns.carry().await;
-        let client_ids = turns.client_ids;
-        if carried.is_err() && client_ids != (0, 0) {
-            self.exchange_ids = Some(client_ids);
-        }
-        carried
+        Turns { relay: self, server_ids: (0, 0) }.carry().await?;
+        self.exchange_ids = None;
+        Ok(())
     }
 }
 
@@ -64,7 +59,12 @@ impl Turns<'_, '_> {
         let for_server = Zeroizing::new(for_server.map_err(malformed)?);
         self.write(Side::Server, &for_server).await?;
         // After a refusal the server closes, or lets the session go on as it was: it says which.
-        exchange::run(&mut exchange, self, &own_key).await.map(drop)
+        if exchange::run(&mut exchange, self, &own_key).await?.is_none() {
+            self.relay.conversation.user_changed();
+            let (user, database) = change_user::user_and_database(&command).unwrap_or_default();
+            self.relay.meter.change_user(user, database);
+        }
+        Ok(())
     }
 }
 
@@ -96,11 +96,14 @@ impl Packets for Turns<'_, '_> {
     }
 
     async fn write(&mut self, side: Side, payload: &[u8]) -> Result<(), SessionError> {
+        let relay = &mut *self.relay;
         let (ids, half, direction) = match side {
-            Side::Client => (&mut self.client_ids, &mut self.relay.to_client, Direction::ToClient),
-            Side::Server => (&mut self.server_ids, &mut self.relay.to_server, Direction::ToServer),
+            Side::Client => {
+                (relay.exchange_ids.get_or_insert_default(), &mut relay.to_client, Direction::ToClient)
+            }
+            Side::Server => (&mut self.server_ids, &mut relay.to_server, Direction::ToServer),
         };
-        half.append_own(*ids, payload, self.relay.worker)?;
+        half.append_own(*ids, payload, relay.worker)?;
         *ids = (ids.0.wrapping_add(1), ids.1.wrapping_add(1));
         self.relay.deliver(direction).await
     }
@@ -112,13 +115,16 @@ impl Turns<'_, '_> {
         cx: &mut Context<'_>,
         side: Side,
     ) -> Poll<Result<Zeroizing<Vec<u8>>, SessionError>> {
-        let Relay { client, server, to_server, to_client, worker, .. } = &mut *self.relay;
-        let (half, source, ids) = match side {
-            Side::Client => (to_server, client, &mut self.client_ids),
-            Side::Server => (to_client, server, &mut self.server_ids),
+        let Relay { client, server, to_server, to_client, exchange_ids, worker, .. } = &mut *self.relay;
+        let (half, source) = match side {
+            Side::Client => (to_server, client),
+            Side::Server => (to_client, server),
         };
         let (payload, next) = ready!(poll_next(cx, half, source, worker))?;
-        *ids = next;
+        match side {
+            Side::Client => *exchange_ids = Some(next),
+            Side::Server => self.server_ids = next,
+        }
         Poll::Ready(Ok(payload))
     }
 }

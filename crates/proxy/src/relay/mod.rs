@@ -69,7 +69,7 @@ pub(crate) struct Relay<'a> {
     server_lost: Option<SessionError>,
     stall: Option<Stall>,
     idle: Option<Stall>,
-    /// Packet and frame id that are next for the client, where a change of user failed on the way.
+    /// Packet and frame id that are next for the client, while a change of user goes on or where it failed.
     exchange_ids: Option<(u8, u8)>,
     server_capabilities: Capabilities,
     /// What the tap follows, while it is on.
@@ -235,7 +235,7 @@ impl<'a> Relay<'a> {
                 sent_len: server.sent_len,
                 commands: conversation.commands_begun(),
             },
-            is_open: conversation.reply_has_begun() && !conversation.is_clients_turn(),
+            is_open: conversation.reply_goes_on(),
             client_holds: to_client.is_held_back(),
             server_holds: to_server.is_held_back(),
         };
@@ -309,7 +309,10 @@ impl<'a> Relay<'a> {
                     }
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                     Poll::Ready(Ok(Rest::Ended)) => self.requests = Requests::End,
-                    Poll::Ready(Ok(Rest::ChangeUser)) if conversation.in_flight() == 0 => {
+                    // The exchange writes nothing but its own packets: what came before it is the client's first.
+                    Poll::Ready(Ok(Rest::ChangeUser))
+                        if conversation.in_flight() == 0 && to_client.awaits_source =>
+                    {
                         return Poll::Ready(Ok(Event::ChangeUser));
                     }
                     Poll::Ready(Ok(Rest::ChangeUser)) | Poll::Pending => {}
@@ -340,13 +343,19 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// Whether the client has quit and closed, and the server's socket has its COM_QUIT: the server closes at that, and has
-    /// nothing to say. What TLS or a pair still tells it is waited for.
+    /// Whether the client has quit and closed and has all replies, and the server's socket has its COM_QUIT: the server closes at
+    /// that, and has nothing to say. What TLS or a pair still tells it is waited for.
     fn has_quit(&self) -> bool {
         self.conversation.client_quits()
             && self.conversation.in_flight() == 0
             && self.server.is_plain()
             && self.server.submit()
+            && self.client_has_all()
+    }
+
+    /// Whether all that the server has said is with the client's socket.
+    fn client_has_all(&self) -> bool {
+        self.to_client.awaits_source && self.client.submit()
     }
 
     /// Whether nothing would be lost if the session ended now, and both legs have all that was sent.

@@ -31,6 +31,8 @@ pub(super) struct Receipt {
     told: (u64, u64),
     /// A reply is under way.
     is_open: bool,
+    /// The client has held it back.
+    was_held: bool,
     /// At the last step.
     lens: Lens,
     /// When requests began to be held back, and what had been sent by then.
@@ -58,7 +60,8 @@ pub(super) struct Lens {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stands {
     pub(super) lens: Lens,
-    /// A reply has begun and is not complete, and nobody but the server can go on with it.
+    /// A reply has begun and is not complete, its end is known, and nobody but the server can go on with it. Events of a binary log
+    /// come when there are some, which says nothing.
     pub(super) is_open: bool,
     /// The client takes no more for now.
     pub(super) client_holds: bool,
@@ -78,6 +81,7 @@ impl Receipt {
             user,
             told: (0, 0),
             is_open: false,
+            was_held: false,
             lens,
             held: None,
             samples: false,
@@ -105,11 +109,12 @@ impl Receipt {
         } else {
             server.begin(now, self.packing);
         }
-        if client_holds {
-            server.void();
+        if client_holds && !self.was_held {
+            self.was_held = true;
+            server.holds();
         }
         if !is_open {
-            server.end(now);
+            server.end(now, self.packing, std::mem::take(&mut self.was_held));
         }
         self.is_open = is_open;
         self.samples |= self.packing.0 == Algorithm::Uncompressed && server.wants_sample(now);
@@ -153,7 +158,7 @@ impl Drop for Receipt {
     fn drop(&mut self) {
         self.tell_replies();
         if self.is_open {
-            self.link.server().end(self.link.now());
+            self.link.server().end(self.link.now(), self.packing, self.was_held);
         }
         if self.samples {
             self.link.server().not_sampled();

@@ -1,6 +1,6 @@
 //! How long a relay waits for a peer: for the rest of a packet or frame, and between two commands.
 //!
-//! Invariants: time counts from the last byte that came; who holds nothing and waits for a statement's result is never
+//! Invariants: time counts from the last byte that came, between two commands also from the last that went to the client; who holds nothing and waits for a statement's result is never
 //! timed, since a statement may take hours.
 //! Not here: handshakes (`connect`).
 
@@ -40,8 +40,8 @@ impl Stall {
 impl Relay<'_> {
     /// Silence between two commands is limited where the operator says so.
     pub(super) fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, SessionError>> {
-        let Some(limit) = self.route.config.idle_timeout.filter(|_| self.conversation.in_flight() == 0)
-        else {
+        let is_idle = || self.conversation.in_flight() == 0 && self.client_has_all();
+        let Some(limit) = self.route.config.idle_timeout.filter(|_| is_idle()) else {
             self.idle = None;
             return Poll::Pending;
         };

@@ -4,7 +4,7 @@
 //! raw   | header 7 | body ...      stored body: passes as it comes
 //!                                  packed body: waited for, decoded at once or on a helper thread
 //! ```
-//! Invariants: memory for a frame is set aside after its header and before its body; nothing of a frame reaches
+//! Invariants: memory for a frame is set aside after its header and before its body, until what it held has gone on; nothing of a frame reaches
 //! the inner stream unless all of it decoded (stored bodies aside, which hold nothing to decode).
 //! Not here: packets (`half_pipe`), ids (`wire::conversation`).
 
@@ -98,6 +98,15 @@ impl Unpacker {
         *(if header.is_stored() { stored } else { packed }) += 1;
     }
 
+    /// The peer may say nothing for hours, and the other direction may need the memory for its answer.
+    fn give_back(&mut self, inner: &mut Buffer, worker: &Worker) {
+        if self.reservation.is_some() && inner.is_spent() {
+            inner.release(&worker.spare);
+            self.raw.release(&worker.spare);
+            self.reservation = None;
+        }
+    }
+
     /// Unpacks the next frame, or a part of a stored one, to the end of `inner`. Without a conversation the
     /// frames' ids are not checked.
     pub(super) fn poll_unpack(
@@ -112,6 +121,7 @@ impl Unpacker {
             match &mut self.state {
                 State::HeaderDue => {
                     let Some(header) = frame::Header::parse(self.raw.waiting()) else {
+                        self.give_back(inner, worker);
                         return Poll::Ready(Ok(Unpacked::NeedMore));
                     };
                     if let Some(conversation) = &mut conversation {
@@ -125,9 +135,8 @@ impl Unpacker {
                     } else if header.packed_len + header.plain_len <= FREE_LEN {
                         State::PackedBody(header)
                     } else {
-                        let budget = &worker.shared.budget;
                         let wanted = header.packed_len + header.plain_len;
-                        State::MemoryDue(header, budget.reserve(wanted))
+                        State::MemoryDue(header, worker.shared.budget.reserve(wanted))
                     };
                 }
                 State::MemoryDue(header, waiting) => {

@@ -26,6 +26,16 @@ pub fn auth_plugin(payload: &[u8], client: Capabilities) -> Result<&[u8], Fault>
     Ok(reader.nul_terminated_or_rest())
 }
 
+/// The user, and the database, which is empty for none.
+pub fn user_and_database(payload: &[u8]) -> Result<(&[u8], &[u8]), Fault> {
+    let mut reader = Reader::new(payload);
+    reader.u8()?;
+    let user = reader.nul_terminated()?;
+    let response_len = usize::from(reader.u8()?);
+    reader.bytes(response_len)?;
+    Ok((user, reader.nul_terminated_or_rest()))
+}
+
 /// The command for the server leg: without the client's response, so that the server asks for it anew
 /// ([`super::auth::Begin::AskForSwitch`]), if `asks_for_switch`; and with `attributes` in place of the client's own.
 pub fn for_server_leg(
@@ -80,6 +90,15 @@ mod tests {
         assert_eq!(auth_plugin(command, CLIENT), Ok(&b"ed25519"[..]));
         assert_eq!(auth_plugin(command, Capabilities::CONNECT_ATTRS), Ok(&b""[..]), "attributes");
         assert!(auth_plugin(b"\x11me\0\x20ab", CLIENT).is_err());
+    }
+
+    #[test]
+    fn user_and_database_are_found_around_the_response() {
+        let of = |command| user_and_database(command);
+        assert_eq!(of(b"\x11me\0\x02a\0db\0\x2d\0ed25519\0"), Ok((&b"me"[..], &b"db"[..])));
+        assert_eq!(of(b"\x11me\0\0\0"), Ok((&b"me"[..], &b""[..])));
+        assert_eq!(of(b"\x11me\0\0db"), Ok((&b"me"[..], &b"db"[..])), "of an old client");
+        assert!(of(b"\x11me\0\x20ab").is_err());
     }
 
     #[test]

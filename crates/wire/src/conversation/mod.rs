@@ -148,6 +148,14 @@ impl Conversation {
         self.in_flight.len()
     }
 
+    /// Another user's session begins: a COM_CHANGE_USER succeeded, whose packets were not followed here.
+    pub fn user_changed(&mut self) {
+        self.held = HeldState::default();
+        if let Some(status) = &mut self.status {
+            status.user_changed();
+        }
+    }
+
     /// The database that a COM_INIT_DB has chosen since the last call: its first bytes, as many as a packet is peeked at.
     pub const fn take_database(&mut self) -> Option<Vec<u8>> {
         self.chosen_database.take()

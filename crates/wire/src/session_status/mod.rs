@@ -105,12 +105,17 @@ impl SessionStatus {
                 None
             }
             (COM_RESET_CONNECTION | COM_CHANGE_USER, _) => {
-                self.prepared.clear();
-                self.cursors.clear();
+                self.user_changed();
                 None
             }
             _ => None,
         }
+    }
+
+    /// The session begins anew, and of what was prepared nothing is left.
+    pub(crate) fn user_changed(&mut self) {
+        self.prepared.clear();
+        self.cursors.clear();
     }
 
     fn forget(&mut self, id: u32) {

@@ -48,7 +48,7 @@ impl World {
                 *now += 65_536.0 / rate;
                 server.got(s(*now), 65_536, (65_536.0 / ratio) as u64);
             }
-            server.end(s(*now));
+            server.end(s(*now), choice.packing, false);
             if choice.packing == STORED && server.wants_sample(s(*now)) {
                 server.sampled(s(*now), Sample { ratio: self.ratio, packs_per_s: self.packs_per_s[1] });
             }
@@ -111,7 +111,7 @@ fn a_slow_server_is_not_a_slow_link() {
         let now = f64::from(reply);
         server.begin(s(now), STORED);
         server.got(s(now + 8e-3), 10_000, 10_000);
-        server.end(s(now + 8e-3));
+        server.end(s(now + 8e-3), STORED, false);
     }
     let seen = server.replies_seen().stored_per_s.unwrap();
     assert!((seen / 1.25e6 - 1.0).abs() < 0.01, "{seen}");
@@ -149,7 +149,7 @@ fn where_packed_replies_wait_for_the_link_a_harder_level_is_tried_once() {
                 now += 65_536.0 / plain_per_s;
                 server.got(s(now), 65_536, (65_536.0 / ratio) as u64);
             }
-            server.end(s(now));
+            server.end(s(now), packing, false);
             packing
         };
         (0..6).map(session).collect()
@@ -250,8 +250,8 @@ fn sessions_that_share_a_link_share_its_rate() {
         server.got(s(f64::from(ms) / 1e3), 2_500, 2_500);
         server.got(s(f64::from(ms) / 1e3), 2_500, 2_500);
     }
-    server.end(s(0.2));
-    server.end(s(0.2));
+    server.end(s(0.2), STORED, false);
+    server.end(s(0.2), STORED, false);
     let seen = server.replies_seen().stored_per_s.unwrap();
     assert!((seen / 5e6 - 1.0).abs() < 0.01, "{seen}");
 }
@@ -260,15 +260,49 @@ fn sessions_that_share_a_link_share_its_rate() {
 fn a_slow_reader_and_mixed_sessions_say_nothing() {
     let mut server = PackingServer::default();
     server.begin(s(0.0), STORED);
-    server.void();
+    server.holds();
     server.got(s(0.1), 1 << 20, 1 << 20);
-    server.end(s(0.1));
+    server.end(s(0.1), STORED, true);
     server.begin(s(1.0), STORED);
     server.begin(s(1.0), ZSTD);
     server.got(s(1.1), 1 << 20, 1 << 20);
-    server.end(s(1.2));
-    server.end(s(1.2));
+    server.end(s(1.2), STORED, false);
+    server.end(s(1.2), ZSTD, false);
     assert_eq!(server.replies_seen().stored_per_s, None);
+}
+
+/// Replies overlap all the time, so there is no moment without one.
+#[test]
+fn what_a_slow_reader_or_another_packing_spoilt_is_over_when_they_are() {
+    for is_mixed in [false, true] {
+        let mut server = PackingServer::default();
+        let first = if is_mixed { ZSTD } else { STORED };
+        server.begin(s(0.0), first);
+        if !is_mixed {
+            server.holds();
+        }
+        server.begin(s(0.0), STORED);
+        let mut now = 0.0;
+        let mut second = |server: &mut PackingServer| {
+            for _ in 0..100 {
+                now += 0.01;
+                server.got(s(now), 25_000, 25_000);
+            }
+            now
+        };
+        second(&mut server);
+        let now = second(&mut server);
+        assert_eq!(server.replies_seen().stored_per_s, None);
+        server.end(s(now), first, !is_mixed);
+        for _ in 0..2 {
+            server.begin(s(now), STORED);
+            let now = second(&mut server);
+            server.end(s(now), STORED, false);
+        }
+        let seen = server.replies_seen().stored_per_s.unwrap();
+        assert!((seen / 2.5e6 - 1.0).abs() < 0.05, "{is_mixed}: {seen}");
+        assert_eq!(server.replies_seen().packed_per_s, None);
+    }
 }
 
 #[test]
@@ -322,7 +356,7 @@ fn a_link_far_slower_than_any_level_gets_the_hardest_at_once() {
         let mut server = PackingServer::default();
         server.begin(s(0.0), STORED);
         server.got(s(1.0), rate, rate);
-        server.end(s(1.0));
+        server.end(s(1.0), STORED, false);
         server.choose(s(2.0), USER, &[ZSTD, EASY, (Algorithm::Zstd, 7)])
     };
     assert_eq!((second(1_200_000).packing.1, second(1_200_000).reason), (7, LegReason::LinkIsSlow));

@@ -85,6 +85,19 @@ fn a_client_that_does_not_answer_in_a_change_of_user_is_told_so_in_time() {
     }
 }
 
+#[test]
+fn who_is_killed_in_a_change_of_user_is_told_with_the_exchanges_id() {
+    for algorithm in NAMES {
+        let stage = Stage::new(Transport::Tcp, algorithm);
+        let mut session = stage.open(algorithm);
+        switched(&mut session);
+        let live = stage.proxy.live();
+        assert!(live.kill(live.connections()[0].id));
+        assert_told(&mut session.client, 1927, "");
+        assert_last_id(&mut session.client, 2);
+    }
+}
+
 /// The client has sent the command, and the server asks for an answer.
 fn switched(session: &mut Session) {
     let Session { client, server } = session;

@@ -14,7 +14,7 @@ use wire::command::COM_QUERY;
 use wire::{Side, frame};
 
 use super::{SOON, assert_told};
-use crate::scripted::{COLUMN, EOF, Session, Stage, Transport};
+use crate::scripted::{COLUMN, EOF, OK, Session, Stage, Transport};
 
 /// The least that a budget can be: one frame of 16 MiB and what it holds.
 const LEAST: usize = 32 << 20;
@@ -143,6 +143,55 @@ fn a_large_row_arrives(stage: &Stage, algorithm: Algorithm) {
     assert!(packets.iter().all(|packet| packet.last_frame <= packet.first_frame + 1), "rule 3");
     assert!(packets.iter().all(|packet| packet.header_end_frame == packet.first_frame), "rule 3");
     assert!(frames.iter().zip(1..).all(|(frame, id)| frame.sequence_id == id));
+}
+
+/// 12 MiB, of which 8 stay if it is packed: a frame of it takes more than half of the least budget.
+fn long_statement() -> Vec<u8> {
+    [&[COM_QUERY][..], &lab::generate::blob(1, 1, 8 << 20), &vec![b'x'; 4 << 20]].concat()
+}
+
+/// Sends it, and waits until the server has it.
+fn send_long_statement(Session { client, server }: &mut Session) {
+    let statement = long_statement();
+    std::thread::scope(|scope| {
+        let bytes = client.wrap(0, [statement.as_slice()], 0xff_ff_ff);
+        scope.spawn(move || client.send(&bytes).unwrap());
+        assert!(server.receive().unwrap().payload == statement);
+    });
+}
+
+/// What was passed on takes no memory from the others, however long its session rests.
+#[test]
+fn a_session_that_rests_holds_no_memory_for_its_last_frame() {
+    let stage = stage(Duration::from_secs(5));
+    let sessions: Vec<Session> = std::iter::repeat_with(|| {
+        let mut session = stage.open(Algorithm::Zlib);
+        send_long_statement(&mut session);
+        let Session { client, server } = &mut session;
+        server.send(&server.wrap(server.next_id(), [OK], 100)).unwrap();
+        assert!(receive(client) == OK);
+        session
+    })
+    .take(3)
+    .collect();
+    drop(sessions);
+}
+
+/// Nor from its own reply.
+#[test]
+fn a_long_reply_in_one_frame_answers_a_long_statement_in_one_frame() {
+    let stage = stage(Duration::from_secs(5));
+    let mut session = stage.open(Algorithm::Zlib);
+    send_long_statement(&mut session);
+    let row = long_statement();
+    let Session { mut client, mut server } = session;
+    let reply = server.wrap(1, [&[1][..], COLUMN, EOF, row.as_slice(), EOF], 0xff_ff_ff);
+    std::thread::scope(|scope| {
+        scope.spawn(|| server.send(&reply).unwrap());
+        for expected in [&[1][..], COLUMN, EOF, row.as_slice(), EOF] {
+            assert!(receive(&mut client) == expected);
+        }
+    });
 }
 
 /// The row behind a long one is packed while that is written, and the next one waits in the server.

@@ -3,9 +3,12 @@
 //! Not here: the same with real servers and drivers (`live`).
 
 use std::thread;
+use std::time::Duration;
 
 use codec::Algorithm;
 use lab::peer::Peer;
+use proxy::Policy;
+use wire::Side;
 use wire::command::{
     COM_BINLOG_DUMP, COM_CHANGE_USER, COM_PING, COM_QUERY, COM_STMT_CLOSE, COM_STMT_PREPARE,
     COM_STMT_SEND_LONG_DATA,
@@ -243,6 +246,29 @@ fn semi_sync_events_and_acks_pass_on_every_pair() {
             hear(&mut session.server, &[ack]).assert_ids(0);
         }
     });
+}
+
+/// Events come when there are some, however fast the link is; rows come as fast as it is.
+#[test]
+fn events_say_nothing_of_the_link_and_rows_do() {
+    for (command, tells) in [(COM_BINLOG_DUMP, false), (COM_QUERY, true)] {
+        let stage = Stage::with(Transport::Tcp, |config| config.policy = Policy::Latency);
+        let Session { mut client, mut server } = stage.open(Algorithm::Uncompressed);
+        client.send(&client.wrap(0, [&[command][..]], 100)).unwrap();
+        server.receive().unwrap();
+        let packets = match tells {
+            true => result(vec![vec![0; 16 << 10]; 100]),
+            false => vec![vec![0; 16 << 10]; 100],
+        };
+        for (id, packet) in (1..).zip(&packets) {
+            say(&mut server, id, std::slice::from_ref(packet), &Style::WHOLE);
+            hear(&mut client, std::slice::from_ref(packet));
+            thread::sleep(Duration::from_millis(4));
+        }
+        let links = stage.proxy.live().links();
+        let seen = links.iter().find(|link| link.side == Side::Server).unwrap().replies.stored_per_s;
+        assert_eq!(seen.is_some(), tells, "{seen:?}");
+    }
 }
 
 fn wrap_events(source: &Peer, first_id: u8, events: &[Vec<u8>]) -> Vec<u8> {

@@ -3,6 +3,7 @@
 //! * `dialogue`: says a command and a reply, cut and framed as told, and checks what came out
 //! * `rules`: the frame rules, as the receiver sees them
 //! * `cuts`: streams cut at every place; `sizes`: payloads at every border; `random`: dialogues from a seed
+//! * `late_readers`: what follows a reply that its client has not taken
 //! * `flows`: pipelining, local files, change of user, replication, errors in the middle
 //!
 //! Not here: bytes that break the protocol (`bad_input`), real peers (`live`).
@@ -10,6 +11,7 @@
 mod cuts;
 mod dialogue;
 mod flows;
+mod late_readers;
 mod random;
 pub(crate) mod rules;
 mod sizes;

@@ -53,6 +53,16 @@ fn a_packet_that_hands_over_the_turn_ends_its_frame() {
 }
 
 #[test]
+fn another_users_session_holds_nothing_of_the_one_before() {
+    let mut dialogue = Dialogue::plain(NONE);
+    dialogue.command(&query("begin"));
+    dialogue.server(1, b"\0\0\0\x03\0\0\0");
+    assert!(!dialogue.conversation.may_end());
+    dialogue.conversation.user_changed();
+    assert!(dialogue.conversation.may_end());
+}
+
+#[test]
 fn the_packets_of_a_file_share_frames() {
     let mut dialogue = Dialogue::plain(NONE);
     dialogue.command(&query("load data local"));
