@@ -20,10 +20,11 @@ use crate::scripted::{NAMES, OK, Session, Stage, Transport};
 const A_WHILE: Duration = Duration::from_millis(100);
 const COMMAND: &[u8] = b"\x11other\0\0\0\x2d\0caching_sha2_password\0";
 
-/// Runs `test` with replies of which the last part is in the client's socket, in the proxy, or in the server's socket.
+/// Runs `test` with replies of which the last part is in the client's socket or in the proxy. Of longer ones the server would wait
+/// for a timer: Linux wakes who writes to a Unix socket when a quarter of it is full, at most.
 fn every_place(stage: &Stage, client: Algorithm, test: impl Fn(Session, &[Vec<u8>]) + Sync) {
     thread::scope(|scope| {
-        for kib in (128..=448).step_by(16) {
+        for kib in (128..=304).step_by(16) {
             let mut session = stage.open(client);
             let test = &test;
             scope.spawn(move || {
