@@ -112,6 +112,15 @@ pub(super) async fn write(
     output.flush().await
 }
 
+/// What comes after the last word is read, and forgotten.
+pub(super) async fn until_end(mut input: impl AsyncRead + Unpin) {
+    let mut unread = vec![0; UNREAD_LEN];
+    while input.read(&mut unread).await.is_ok_and(|len| len > 0) {}
+}
+
+/// How long the last word may take.
+pub(super) const FAREWELL: Duration = Duration::from_secs(5);
+const UNREAD_LEN: usize = 64 << 10;
 const HEAD_LEN: usize = 13;
 /// Chunks have at most 8 MiB (`memory::chunk_len`); a frame is little longer.
 pub(super) const PIECE_LEN_MAX: usize = 9 << 20;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, split};
+use tokio::io::{AsyncRead, AsyncWrite, split};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -17,7 +17,7 @@ use tokio::time::{interval, sleep, timeout};
 use tokio_rustls::rustls::ServerConfig;
 
 use super::connection::{Connection, accept};
-use super::message::{Kind, Message, PIECE_LEN_MAX, WORDS_LEN_MAX, write};
+use super::message::{FAREWELL, Kind, Message, PIECE_LEN_MAX, WORDS_LEN_MAX, until_end, write};
 use super::reorder::{Reorder, Stream};
 use super::send::words_of;
 use super::{ALIVE_PAUSE, Patience, Security};
@@ -217,9 +217,7 @@ impl Session {
         }
         self.told.fetch_add(1, Ordering::Relaxed);
         // What was told has arrived when the sender closes; closing before it, with something unread, would take it back.
-        let mut unread = vec![0; UNREAD_LEN];
-        let farewell = async { while input.read(&mut unread).await.is_ok_and(|len| len > 0) {} };
-        drop(timeout(FAREWELL, farewell).await);
+        drop(timeout(FAREWELL, until_end(input)).await);
         Ok(())
     }
 
@@ -272,7 +270,3 @@ impl Session {
 const CONNECTIONS_MAX: usize = 256;
 /// How often it is looked whether anybody is there.
 const LOOK: Duration = Duration::from_millis(200);
-/// What comes after the end is read in such parts, and forgotten.
-const UNREAD_LEN: usize = 64 << 10;
-/// How long the last word may take.
-const FAREWELL: Duration = Duration::from_secs(5);

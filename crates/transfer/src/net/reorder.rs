@@ -90,8 +90,8 @@ impl Reorder {
     }
 }
 
-/// What a piece takes, bytes: pieces without any could be many.
-const fn held_len(bytes: &[u8]) -> usize {
+/// What a piece takes at either end, bytes: pieces without any could be many.
+pub(super) const fn held_len(bytes: &[u8]) -> usize {
     bytes.len() + PLACE_LEN
 }
 

@@ -5,7 +5,7 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, sleep_until, timeout};
 
 use super::connection::{Connection, Connector, LONG, dial};
-use super::message::{Kind, Message, WORDS_LEN_MAX, write};
+use super::message::{FAREWELL, Kind, Message, WORDS_LEN_MAX, until_end, write};
 use super::window::{Ended, Window};
 use super::{ALIVE_PAUSE, Patience, Security};
 use crate::{Fault, Piece, Summary};
@@ -58,6 +58,7 @@ pub fn send(
         alive: Mutex::default(),
         lanes: watch::Sender::new(options.connections.unwrap_or(FIRST_LANES)),
         carriers: AtomicU64::new(0),
+        live: AtomicUsize::new(0),
         paid_until: Mutex::new(Instant::now()),
     });
     let network = std::thread::Builder::new()
@@ -116,6 +117,8 @@ struct Sender {
     lanes: watch::Sender<usize>,
     /// Numbers of connections.
     carriers: AtomicU64,
+    /// Connections that stand.
+    live: AtomicUsize,
     /// For the rate limit: when the next byte may go.
     paid_until: Mutex<Instant>,
 }
@@ -163,7 +166,9 @@ impl Sender {
                     self.lanes.send_replace(LANES_MAX);
                 }
                 let carrier = self.carriers.fetch_add(1, Ordering::Relaxed);
+                self.live.fetch_add(1, Ordering::Relaxed);
                 let carried = self.carry(connection, carrier).await;
+                self.live.fetch_sub(1, Ordering::Relaxed);
                 self.window.give_back(carrier);
                 carried
             };
@@ -207,6 +212,9 @@ impl Sender {
         {
             // TLS has refused one of the ends, or it is no receiver: waiting changes nothing. Later it is damage on the way.
             self.window.end(Ended::Own(format!("{to} is not the receiver that was expected: {error}")));
+        } else if self.live.load(Ordering::Relaxed) > 0 {
+            // Something between the ends permits fewer connections; those that stand go on.
+            *refused_since = None;
         } else if error.kind() == io::ErrorKind::ConnectionRefused && alive.is_some() {
             // The host is there and nobody listens: the receiver has died.
             if refused_since.get_or_insert_with(Instant::now).elapsed() > REFUSED {
@@ -218,9 +226,19 @@ impl Sender {
     /// Carries pieces over one connection until the transfer ends or the connection breaks.
     async fn carry(&self, mut connection: Connection, carrier: u64) -> io::Result<()> {
         let silence = self.options.patience.silence;
+        let acknowledged = self.window.acknowledged();
         timeout(silence, write(&mut connection, Kind::Hello, 0, &self.id)).await??;
         let welcome = Message::read(&mut connection, WORDS_LEN_MAX, silence).await?;
         match welcome.kind {
+            // What came before is not there, and can't be sent again: it would be waited for for ever.
+            Kind::Welcome if welcome.number < acknowledged => {
+                let words = "the receiver is another one than the one that began";
+                self.window.end(Ended::Own(words.to_owned()));
+                let (input, mut output) = split(connection);
+                self.tell_failure(&mut output, words).await?;
+                drop(timeout(FAREWELL, until_end(input)).await);
+                return Ok(());
+            }
             Kind::Welcome if self.window.delivered(welcome.number) || !self.was_alive() => self.is_alive(),
             Kind::Welcome => (),
             Kind::Done => {
@@ -233,13 +251,29 @@ impl Sender {
             }
             _ => return Err(io::ErrorKind::InvalidData.into()),
         }
-        let (input, output) = split(connection);
-        let reading = pin!(self.read(input));
-        let writing = pin!(self.write(output, carrier));
-        tokio::select! {
-            read = reading => read,
-            written = writing => written,
+        let (mut input, output) = split(connection);
+        {
+            let reading = pin!(self.read(&mut input));
+            let writing = pin!(self.write(output, carrier));
+            tokio::select! {
+                read = reading => return read,
+                written = writing => written?,
+            }
         }
+        if matches!(self.window.ended(), Some(Ended::Own(_))) {
+            drop(timeout(FAREWELL, until_end(input)).await);
+        }
+        Ok(())
+    }
+
+    /// The last word of this end, which has arrived when the other one closes: closing before it, with something unread, would
+    /// take it back.
+    async fn tell_failure(&self, output: &mut (impl AsyncWrite + Unpin), words: &str) -> io::Result<()> {
+        let told = async {
+            write(output, Kind::Failed, 0, words.as_bytes()).await?;
+            output.shutdown().await
+        };
+        timeout(self.options.patience.silence / 4, told).await?
     }
 
     async fn read(&self, mut input: impl AsyncRead + Unpin) -> io::Result<()> {
@@ -269,10 +303,7 @@ impl Sender {
             let mut news = pin!(self.window.news.notified());
             news.as_mut().enable();
             match self.window.ended() {
-                Some(Ended::Own(words)) => {
-                    let told = write(&mut output, Kind::Failed, 0, words.as_bytes());
-                    return timeout(self.options.patience.silence / 4, told).await?;
-                }
+                Some(Ended::Own(words)) => return self.tell_failure(&mut output, &words).await,
                 Some(_) => return Ok(()),
                 None => (),
             }

@@ -11,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 use super::message::{self, Kind};
+use super::reorder::held_len;
 use crate::Fault;
 
 /// How a transfer ended.
@@ -38,6 +39,8 @@ pub(super) struct Window {
 struct State {
     pieces: BTreeMap<u64, Held>,
     next: u64,
+    /// The receiver has all before this one.
+    acknowledged: u64,
     held_len: usize,
     /// Of what is held, what no connection carries.
     unsent_len: usize,
@@ -77,7 +80,7 @@ impl Window {
         let kind = if is_last { Kind::Last } else { Kind::Piece };
         let message = Arc::new(message::to_bytes(kind, number, bytes));
         state.has_last |= is_last;
-        state.held_len += message.len();
+        state.held_len += held_len(&message);
         state.unsent_len += message.len();
         state.pieces.insert(number, Held { message, carrier: None });
         drop(state);
@@ -102,16 +105,22 @@ impl Window {
     pub(super) fn delivered(&self, upto: u64) -> bool {
         let mut state = self.lock();
         let upto = upto.min(state.next);
+        state.acknowledged = state.acknowledged.max(upto);
         let rest = state.pieces.split_off(&upto);
         let gone = std::mem::replace(&mut state.pieces, rest);
         for held in gone.values() {
-            state.held_len -= held.message.len();
+            state.held_len -= held_len(&held.message);
             // Given back by one connection, and yet it had arrived.
             state.unsent_len -= if held.carrier.is_none() { held.message.len() } else { 0 };
         }
         drop(state);
         self.room.notify_all();
         !gone.is_empty()
+    }
+
+    /// How many pieces are known to have arrived.
+    pub(super) fn acknowledged(&self) -> u64 {
+        self.lock().acknowledged
     }
 
     /// A connection is gone, and what it carried may be.
@@ -169,6 +178,7 @@ const UNSENT_LEN_MAX: usize = 1 << 20;
 
 #[cfg(test)]
 mod tests {
+    use super::super::reorder::Reorder;
     use super::*;
 
     /// The number in a message.
@@ -220,6 +230,25 @@ mod tests {
         window.give_back(1);
         assert!(window.delivered(1) && !window.delivered(1));
         assert_eq!(window.lock().unsent_len, 4 + 13);
+    }
+
+    /// Or the receiver would take the sender for one that has a larger window.
+    #[test]
+    fn a_window_full_of_small_pieces_fits_the_receivers() {
+        let (window, reorder) = (Arc::new(Window::new(32 << 10)), Reorder::new(40 << 10));
+        let pushing = Arc::clone(&window);
+        let pusher = std::thread::spawn(move || while pushing.push(&[0; 105], false).is_ok() {});
+        let is_full = || {
+            let held = window.lock().held_len;
+            held + 105 > window.len_max
+        };
+        while !is_full() {
+            std::thread::yield_now();
+        }
+        // The first one is still on its way.
+        assert!((1..window.lock().next).all(|number| reorder.insert(number, vec![0; 105], false)));
+        window.end(Ended::Own(String::new()));
+        pusher.join().unwrap();
     }
 
     #[test]

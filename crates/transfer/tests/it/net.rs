@@ -234,3 +234,59 @@ fn a_sender_that_never_comes_fails_the_receiver_in_time() {
     );
     assert!(matches!(done, Err(Fault::Read(_))));
 }
+
+/// Passes a connection on until it ends, or after so many bytes.
+fn pass_on(mut from: TcpStream, to: &str, limit_len: u64) {
+    let mut onward = TcpStream::connect(to).unwrap();
+    let (mut back_from, mut back) = (onward.try_clone().unwrap(), from.try_clone().unwrap());
+    std::thread::spawn(move || std::io::copy(&mut back_from, &mut back));
+    // Either end may be gone.
+    let _copied = std::io::copy(&mut Read::by_ref(&mut from).take(limit_len), &mut onward);
+    for stream in [&from, &onward] {
+        let _is_shut = stream.shutdown(Shutdown::Both);
+    }
+}
+
+/// Whatever stands in between permits one connection: the others are refused, and nothing is wrong.
+#[test]
+fn connections_that_are_refused_while_one_stands_cost_nothing() {
+    let plain = pages(30_000_000);
+    let (to, receiver) = receiving(key("a"), None);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        let (from, _) = listener.accept().unwrap();
+        drop(listener);
+        pass_on(from, &to, u64::MAX);
+    });
+    // Longer than a host may refuse that has nobody else.
+    let options = SendOptions { rate_limit: Some(2_000_000), ..options(&address, key("a")) };
+    let pack = PackOptions { rule: Rule::Fixed(Setting::Level(1)), threads: threads(2) };
+    let input = Cursor::new(plain.clone());
+    send(&options, move |sink| pack_pieces(input, &pack, &Meter::default(), sink)).unwrap();
+    let (back, received) = receiver.join().unwrap();
+    received.unwrap();
+    assert!(back == plain);
+}
+
+/// It has not what the first one got, which was not kept.
+#[test]
+fn another_receiver_at_the_same_address_ends_both() {
+    let (first, first_receiver) = receiving(key("a"), None);
+    let (second, second_receiver) = receiving(key("a"), None);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        pass_on(listener.accept().unwrap().0, &first, 3_000_000);
+        pass_on(listener.accept().unwrap().0, &second, u64::MAX);
+    });
+    let options = SendOptions { connections: Some(1), window_len: 2 << 20, ..options(&address, key("a")) };
+    let pack = PackOptions { rule: Rule::Fixed(Setting::Level(1)), threads: threads(2) };
+    let input = Cursor::new(pages(100_000_000));
+    let begun = std::time::Instant::now();
+    let fault = send(&options, move |sink| pack_pieces(input, &pack, &Meter::default(), sink)).unwrap_err();
+    assert!(fault.to_string().contains("another one"), "{fault}");
+    assert!(second_receiver.join().unwrap().1.is_err());
+    assert!(begun.elapsed() < patience().reconnect, "{:?}", begun.elapsed());
+    assert!(first_receiver.join().unwrap().1.is_err());
+}
