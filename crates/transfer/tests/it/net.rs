@@ -250,7 +250,7 @@ fn pass_on(mut from: TcpStream, to: &str, limit_len: u64) {
 /// Whatever stands in between permits one connection: the others are refused, and nothing is wrong.
 #[test]
 fn connections_that_are_refused_while_one_stands_cost_nothing() {
-    let plain = pages(30_000_000);
+    let plain = pages(10_000_000);
     let (to, receiver) = receiving(key("a"), None);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -261,7 +261,7 @@ fn connections_that_are_refused_while_one_stands_cost_nothing() {
     });
     // Longer than a host may refuse that has nobody else.
     let options = SendOptions { rate_limit: Some(2_000_000), ..options(&address, key("a")) };
-    let pack = PackOptions { rule: Rule::Fixed(Setting::Level(1)), threads: threads(2) };
+    let pack = PackOptions { rule: Rule::Fixed(Setting::Stored), threads: threads(2) };
     let input = Cursor::new(plain.clone());
     send(&options, move |sink| pack_pieces(input, &pack, &Meter::default(), sink)).unwrap();
     let (back, received) = receiver.join().unwrap();
