@@ -54,8 +54,9 @@ pub(crate) enum Command {
 
 /// Relay MySQL connections, compressing each leg as it allows.
 ///
-/// A client's compression is met by the rules of MySQL; towards the server the proxy asks for what its link has shown to be
-/// soonest, or for what --compression-algorithms says. The legs are independent, in compression as in TLS. No credential is stored: authentication is relayed.
+/// A client's compression is met by the rules of MySQL; towards the server the proxy asks for what its link has shown to
+/// be soonest, or for what --compression-algorithms says. The legs are independent, in compression as in TLS. No
+/// credential is stored: authentication is relayed.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ProxyArgs {
     /// Settings by the same names, and several listeners; what is given on the command line wins.

@@ -160,14 +160,12 @@ impl Class {
                     State::Trial(Trial::beginning_with(self.packs))
                 };
             }
-            // What costs nothing goes on until cycles get longer.
-            State::Settled { until, found } if now >= *until && self.belief.is_some() => {
-                let cycle_s = found.cycle_s;
-                self.try_both(cycle_s, now);
-            }
-            // Or the network's round trip has become so short that it does cost something.
-            State::Settled { found, .. }
-                if self.belief.is_none() && round_trip_s > 0.0 && cost_s > round_trip_s * NOT_NEGLIGIBLE =>
+            State::Settled { until, found }
+                if match self.belief {
+                    Some(_) => now >= *until,
+                    // What costs nothing goes on until cycles get longer, or the round trip so short that it does cost something.
+                    None => round_trip_s > 0.0 && cost_s > round_trip_s * NOT_NEGLIGIBLE,
+                } =>
             {
                 let cycle_s = found.cycle_s;
                 self.try_both(cycle_s, now);

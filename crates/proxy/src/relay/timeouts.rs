@@ -1,7 +1,7 @@
 //! How long a relay waits for a peer: for the rest of a packet or frame, and between two commands.
 //!
-//! Invariants: time counts from the last byte that came, between two commands also from the last that went to the client; who holds nothing and waits for a statement's result is never
-//! timed, since a statement may take hours.
+//! Invariants: time counts from the last byte that came, between two commands also from the last that went to the client;
+//! who holds nothing and waits for a statement's result is never timed, since a statement may take hours.
 //! Not here: handshakes (`connect`).
 
 use std::pin::Pin;

@@ -4,8 +4,9 @@
 //! raw   | header 7 | body ...      stored body: passes as it comes
 //!                                  packed body: waited for, decoded at once or on a helper thread
 //! ```
-//! Invariants: memory for a frame is set aside after its header and before its body, until what it held has gone on; nothing of a frame reaches
-//! the inner stream unless all of it decoded (stored bodies aside, which hold nothing to decode).
+//! Invariants: memory for a frame is set aside after its header and before its body, until what it held has gone on;
+//! nothing of a frame reaches the inner stream unless all of it decoded (stored bodies aside, which hold nothing to
+//! decode).
 //! Not here: packets (`half_pipe`), ids (`wire::conversation`).
 
 use std::pin::Pin;

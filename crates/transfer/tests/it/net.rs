@@ -127,6 +127,21 @@ fn a_source_that_fails_is_the_receivers_fault_in_its_words() {
     assert!(words.contains("the backup failed"), "{words}");
 }
 
+/// Passes a connection on until it ends, or after so many bytes.
+fn pass_on(mut from: TcpStream, to: &str, limit_len: u64) {
+    let mut onward = TcpStream::connect(to).unwrap();
+    let (mut back_from, mut back) = (onward.try_clone().unwrap(), from.try_clone().unwrap());
+    std::thread::spawn(move || {
+        let _copied = std::io::copy(&mut back_from, &mut back);
+        let _is_shut = back.shutdown(Shutdown::Both);
+    });
+    // Either end may be gone.
+    let _copied = std::io::copy(&mut Read::by_ref(&mut from).take(limit_len), &mut onward);
+    for stream in [&from, &onward] {
+        let _is_shut = stream.shutdown(Shutdown::Both);
+    }
+}
+
 /// Passes connections on to `to`, and breaks each after so many bytes, as long as there are lengths left.
 fn breaking(to: String, mut lens: Vec<usize>) -> (String, Arc<Mutex<usize>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -135,22 +150,11 @@ fn breaking(to: String, mut lens: Vec<usize>) -> (String, Arc<Mutex<usize>>) {
     let counted = Arc::clone(&broken);
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let (mut from, mut onward) = (stream.unwrap(), TcpStream::connect(&to).unwrap());
-            let (mut back_from, mut back) = (onward.try_clone().unwrap(), from.try_clone().unwrap());
-            let limit = lens.pop();
+            let (from, to, limit) = (stream.unwrap(), to.clone(), lens.pop());
             let counted = Arc::clone(&counted);
             std::thread::spawn(move || {
-                let limit_len = limit.map_or(u64::MAX, |len| len as u64);
-                // Either end may be gone.
-                let _copied = std::io::copy(&mut Read::by_ref(&mut from).take(limit_len), &mut onward);
+                pass_on(from, &to, limit.map_or(u64::MAX, |len| len as u64));
                 *counted.lock().unwrap() += usize::from(limit.is_some());
-                for stream in [&from, &onward] {
-                    let _is_shut = stream.shutdown(Shutdown::Both);
-                }
-            });
-            std::thread::spawn(move || {
-                let _copied = std::io::copy(&mut back_from, &mut back);
-                let _is_shut = back.shutdown(Shutdown::Both);
             });
         }
     });
@@ -233,18 +237,6 @@ fn a_sender_that_never_comes_fails_the_receiver_in_time() {
         |stream| unpack(stream, Vec::new(), &UnpackOptions::new(threads(1)), &Meter::default()),
     );
     assert!(matches!(done, Err(Fault::Read(_))));
-}
-
-/// Passes a connection on until it ends, or after so many bytes.
-fn pass_on(mut from: TcpStream, to: &str, limit_len: u64) {
-    let mut onward = TcpStream::connect(to).unwrap();
-    let (mut back_from, mut back) = (onward.try_clone().unwrap(), from.try_clone().unwrap());
-    std::thread::spawn(move || std::io::copy(&mut back_from, &mut back));
-    // Either end may be gone.
-    let _copied = std::io::copy(&mut Read::by_ref(&mut from).take(limit_len), &mut onward);
-    for stream in [&from, &onward] {
-        let _is_shut = stream.shutdown(Shutdown::Both);
-    }
 }
 
 /// Whatever stands in between permits one connection: the others are refused, and nothing is wrong.
