@@ -4,13 +4,17 @@
 //!
 //! Not here: a client's story (`session`).
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use codec::AlgorithmSet;
+use rustix::net::{Shutdown, shutdown};
 
 use crate::account::{Account, Method};
 use crate::engine::Database;
@@ -70,7 +74,8 @@ pub struct Server {
     shared: Arc<Shared>,
     store: Option<Arc<Store>>,
     address: Option<SocketAddr>,
-    listeners: Vec<JoinHandle<()>>,
+    /// The sockets, and who accepts from them.
+    listeners: Vec<(OwnedFd, JoinHandle<()>)>,
     clients: Arc<Mutex<Vec<JoinHandle<()>>>>,
 }
 
@@ -119,65 +124,68 @@ impl Server {
         let fault = |cause| StartFault::Listen { address: address.to_string(), cause };
         let listener = TcpListener::bind(address).map_err(fault)?;
         self.address = Some(listener.local_addr().map_err(fault)?);
-        self.accept(move || {
+        let socket = listener.as_fd().try_clone_to_owned().map_err(fault)?;
+        self.accept(socket, move || {
             let (stream, _) = listener.accept()?;
             // Replies are written whole; waiting for more would only delay them.
             stream.set_nodelay(true)?;
             Ok(Stream::from(stream))
-        });
-        Ok(())
+        })
     }
 
     fn listen_unix(&mut self, path: &Path) -> Result<(), StartFault> {
-        let listener = UnixListener::bind(path)
-            .map_err(|cause| StartFault::Listen { address: path.display().to_string(), cause })?;
-        self.accept(move || listener.accept().map(|(stream, _)| Stream::from(stream)));
-        Ok(())
+        let fault = |cause| StartFault::Listen { address: path.display().to_string(), cause };
+        let listener = UnixListener::bind(path).map_err(fault)?;
+        let socket = listener.as_fd().try_clone_to_owned().map_err(fault)?;
+        self.accept(socket, move || listener.accept().map(|(stream, _)| Stream::from(stream)))
     }
 
     /// A thread that takes clients, and one for each of them.
-    fn accept(&mut self, next: impl Fn() -> std::io::Result<Stream> + Send + 'static) {
+    fn accept(
+        &mut self,
+        socket: OwnedFd,
+        next: impl Fn() -> io::Result<Stream> + Send + 'static,
+    ) -> Result<(), StartFault> {
         let (shared, clients) = (Arc::clone(&self.shared), Arc::clone(&self.clients));
-        self.listeners.push(std::thread::spawn(move || {
+        let accepting = move || {
             loop {
                 let stream = next();
                 if shared.sessions.is_stopping() {
                     return;
                 }
-                let Ok(stream) = stream else {
-                    // Out of files, or a client that gave up: neither is gone at once.
-                    std::thread::yield_now();
+                let serving = stream.and_then(|stream| {
+                    let shared = Arc::clone(&shared);
+                    std::thread::Builder::new().spawn(move || {
+                        // The client's own end: it has been told what can be told.
+                        session::serve(stream, &shared).ok();
+                    })
+                });
+                let Ok(client) = serving else {
+                    // Out of files or threads, or a client that gave up: trying again at once would take a whole CPU.
+                    std::thread::sleep(ACCEPT_PAUSE);
                     continue;
                 };
-                let shared = Arc::clone(&shared);
-                let client = std::thread::spawn(move || {
-                    // The client's own end: it has been told what can be told.
-                    session::serve(stream, &shared).ok();
-                });
                 let mut clients = clients.lock().unwrap_or_else(PoisonError::into_inner);
                 clients.retain(|client| !client.is_finished());
                 clients.push(client);
             }
-        }));
+        };
+        let thread = std::thread::Builder::new().spawn(accepting).map_err(StartFault::Thread)?;
+        self.listeners.push((socket, thread));
+        Ok(())
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         self.shared.sessions.stop();
-        // A connection to itself wakes each listener.
-        if let Some(mut address) = self.address {
-            if address.ip().is_unspecified() {
-                address.set_ip([127, 0, 0, 1].into());
-            }
-            TcpStream::connect(address).ok();
-        }
         if let Some(path) = &self.shared.options.unix {
-            UnixStream::connect(path).ok();
             std::fs::remove_file(path).ok();
         }
-        for listener in self.listeners.drain(..) {
-            listener.join().ok();
+        for (socket, thread) in self.listeners.drain(..) {
+            // Wakes who waits for a client; a connection to itself may find the queue full or the file gone.
+            shutdown(&socket, Shutdown::Both).ok();
+            thread.join().ok();
         }
         // Only now no client can be added.
         let clients = std::mem::take(&mut *self.clients.lock().unwrap_or_else(PoisonError::into_inner));
@@ -186,3 +194,6 @@ impl Drop for Server {
         }
     }
 }
+
+/// For files or threads to come free.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

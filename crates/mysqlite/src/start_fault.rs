@@ -12,6 +12,8 @@ use crate::fault::SqlFault;
 pub enum StartFault {
     #[error("cannot listen on {address}: {cause}")]
     Listen { address: String, cause: std::io::Error },
+    #[error("cannot start a thread: {0}")]
+    Thread(std::io::Error),
     #[error("cannot open the database file {path}: {cause}")]
     Open { path: std::path::PathBuf, cause: rusqlite::Error },
     #[error("cannot make a temporary directory for the database: {0}")]

@@ -294,3 +294,18 @@ fn a_dropped_server_ends_its_connections_and_frees_its_address() {
     assert!(std::net::TcpStream::connect(address).is_err());
     assert!(!path.exists(), "the temporary file goes with its server");
 }
+
+#[test]
+fn a_server_ends_though_its_sockets_file_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("mysql.sock");
+    let server = Server::start(Options { unix: Some(socket.clone()), ..Options::default() }).unwrap();
+    std::os::unix::net::UnixStream::connect(&socket).unwrap();
+    std::fs::remove_file(&socket).unwrap();
+    let (ended, end) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        drop(server);
+        ended.send(()).unwrap();
+    });
+    end.recv_timeout(std::time::Duration::from_secs(20)).expect("the server has not ended");
+}
