@@ -1,19 +1,20 @@
 //! The admin port that speaks HTTP: its sockets and its thread.
 //!
-//! Invariants: a client that says nothing is left alone after a while; there are only so many at once.
+//! Invariants: a client that says nothing, or reads nothing, is left alone after a while; there are only so many at once.
 //! Not here: what is answered (`answers`), and to whom (`doorkeeper`).
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::io;
 use std::os::unix::net::UnixListener as StdUnixListener;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use hyper::Request;
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use proxy::{Address, Live, remove_stale_socket};
 use rustix::fs::Mode;
@@ -21,6 +22,7 @@ use rustix::process::umask;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, oneshot};
+use tokio_io_timeout::TimeoutStream;
 
 use crate::answers::Answers;
 use crate::doorkeeper::Doorkeeper;
@@ -115,16 +117,17 @@ async fn accept(listener: &Listener, answers: &Arc<Answers>) {
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let answers = Arc::clone(answers);
+        let answer = move |request: &Request<Incoming>| answers.answer(request);
         let accepted = match listener {
             Listener::Tcp(listener) => listener.accept().await.map(|(stream, _)| {
                 tokio::spawn(async move {
-                    serve(stream, answers).await;
+                    serve(stream, WRITE_PATIENCE, answer).await;
                     drop(place);
                 });
             }),
             Listener::Unix(listener) => listener.accept().await.map(|(stream, _)| {
                 tokio::spawn(async move {
-                    serve(stream, answers).await;
+                    serve(stream, WRITE_PATIENCE, answer).await;
                     drop(place);
                 });
             }),
@@ -136,11 +139,19 @@ async fn accept(listener: &Listener, answers: &Arc<Answers>) {
     }
 }
 
-async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, answers: Arc<Answers>) {
-    let service = service_fn(move |request: Request<Incoming>| {
-        let answer = answers.answer(&request);
-        std::future::ready(Ok::<_, Infallible>(answer))
-    });
+/// `write_patience` is for a client to take more of an answer.
+async fn serve<B>(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    write_patience: Duration,
+    answer: impl Fn(&Request<Incoming>) -> Response<B>,
+) where
+    B: Body + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let mut stream = Box::pin(TimeoutStream::new(stream));
+    stream.as_mut().set_write_timeout_pinned(Some(write_patience));
+    let service =
+        service_fn(|request: Request<Incoming>| std::future::ready(Ok::<_, Infallible>(answer(&request))));
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_PATIENCE)
@@ -158,5 +169,25 @@ const BUFFER_LEN_MAX: usize = 64 << 10;
 const CLIENTS_MAX: usize = 64;
 /// For a request's head, and between two requests.
 const HEADER_PATIENCE: Duration = Duration::from_secs(30);
+/// As the port that speaks MySQL.
+const WRITE_PATIENCE: Duration = Duration::from_secs(60);
 /// When the process has no file left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::Full;
+    use hyper::body::Bytes;
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_reads_nothing_is_left_alone() {
+        let (mut client, server) = tokio::io::duplex(1024);
+        client.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+        let answer = |_: &Request<Incoming>| Response::new(Full::new(Bytes::from(vec![0; 1 << 20])));
+        let served = serve(server, Duration::from_millis(20), answer);
+        tokio::time::timeout(Duration::from_secs(20), served).await.unwrap();
+    }
+}
