@@ -5,7 +5,7 @@
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use admin::Admin;
@@ -60,15 +60,16 @@ pub(crate) fn run(args: ProxyArgs) -> anyhow::Result<()> {
     let handover = handover.context("can't offer a handover")?;
     let took_over = inheritance.is_some();
     if let Some(inheritance) = inheritance {
-        inheritance.confirm(&proxy).context("the predecessor is gone")?;
+        inheritance.confirm(&proxy);
     }
 
-    let mut admin = Some(open_admin(&process, &proxy, took_over)?);
+    let admin = Arc::new(Mutex::new(Some(open_admin(&process, &proxy, took_over)?)));
+    let close_admin = move || drop(admin.lock().unwrap_or_else(PoisonError::into_inner).take());
     let counters = Arc::clone(proxy.counters());
+    let handover_file = handover.as_ref().map(|handover| handover.file().clone());
     if let Some(handover) = handover {
         words.add_handover(handover)?;
     }
-    let mut is_handed_over = false;
     loop {
         match words.next() {
             Word::Reload => match reload(&mut proxy, &args, &mut process, &log) {
@@ -82,24 +83,22 @@ pub(crate) fn run(args: ProxyArgs) -> anyhow::Result<()> {
             word @ (Word::Drain | Word::HandedOver) => {
                 if word == Word::HandedOver {
                     // The successor wants its address.
-                    admin = None;
+                    close_admin();
                 }
                 let limit = process.drain_timeout();
                 let why = if word == Word::Drain { "SIGTERM" } else { "a successor accepts" };
                 tracing::info!(sessions = counters.sessions_open(), ?limit, "draining: {why}");
-                let broken_off = proxy.drain(limit, &*words.into_hurry()?);
+                let hurry = words.into_hurry(word, close_admin.clone())?;
+                let broken_off = proxy.drain(limit, &hurry);
                 tracing::info!(broken_off, "drained");
-                is_handed_over = word == Word::HandedOver;
                 break;
             }
         }
     }
-    if let Some(path) = process.handover.filter(|_| !is_handed_over)
-        && let Err(error) = std::fs::remove_file(&path)
-    {
-        tracing::debug!(%error, "the handover socket could not be removed");
+    if let Some(file) = handover_file {
+        file.remove();
     }
-    drop(admin);
+    close_admin();
     report(&counters);
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! | word | by |
 //! |---|---|
 //! | reload | SIGHUP |
-//! | drain | SIGTERM; a second one, or SIGINT, ends the drain at once |
+//! | drain | SIGTERM; another one, or SIGINT, ends the drain at once |
 //! | stop | SIGINT |
 //! | handed over | a new process that accepts (`proxy::Handover`) |
 //!
@@ -68,13 +68,24 @@ impl Words {
         self.words.recv().unwrap_or(Word::Stop)
     }
 
-    /// Becomes true at the next word that asks for an end.
-    pub(crate) fn into_hurry(self) -> std::io::Result<Arc<AtomicBool>> {
+    /// Becomes true at the next word that asks for an end. The first SIGTERM behind a successor's word asks for the drain that
+    /// is under way. `give_way` is called when a successor comes only now.
+    pub(crate) fn into_hurry(
+        self,
+        first: Word,
+        mut give_way: impl FnMut() + Send + 'static,
+    ) -> std::io::Result<Arc<AtomicBool>> {
         let hurry = Arc::<AtomicBool>::default();
         let told = Arc::clone(&hurry);
+        let mut is_told_to_drain = first == Word::Drain;
         std::thread::Builder::new().name("hurry".to_owned()).spawn(move || {
-            if self.words.iter().any(|word| matches!(word, Word::Drain | Word::Stop)) {
-                told.store(true, Ordering::Relaxed);
+            for word in self.words {
+                match word {
+                    Word::Drain if !is_told_to_drain => is_told_to_drain = true,
+                    Word::Drain | Word::Stop => told.store(true, Ordering::Relaxed),
+                    Word::HandedOver => give_way(),
+                    Word::Reload => {}
+                }
             }
         })?;
         Ok(hurry)

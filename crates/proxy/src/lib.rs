@@ -54,7 +54,7 @@ pub use config::{
 };
 pub use counters::{Counters, FaultLabels, Traffic};
 pub use error::{Cause, Phase, SessionError};
-pub use handover::{Handover, Inheritance};
+pub use handover::{Handover, HandoverFile, Inheritance};
 pub use links::LinkState;
 pub use listener::{Inherited, remove_stale_socket};
 pub use live::{Change, ListenerState, Live, ServerState};

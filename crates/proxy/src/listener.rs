@@ -102,9 +102,9 @@ impl Listener {
         }
     }
 
-    /// Another process listens here from now on: its socket file stays.
-    pub(crate) fn give_away(&self) {
-        self.is_given_away.store(true, Ordering::Release);
+    /// Another process listens here from now on: its socket file stays. Was it ours?
+    pub(crate) fn give_away(&self) -> bool {
+        !self.is_given_away.swap(true, Ordering::AcqRel)
     }
 
     /// No other process listens here any more.

@@ -7,7 +7,7 @@
 //! Not here: who may look (crate `admin`).
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use codec::{AlgorithmSet, ZlibLevel, ZstdLevel};
@@ -182,6 +182,7 @@ impl Live {
     ///
     /// Errors: a file that the settings name can't be read any more; then nothing is changed.
     pub fn change(&self, change: Change) -> Result<(), FileError> {
+        let _changing = self.shared.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let listeners: Vec<_> = self.listeners.iter().filter_map(Weak::upgrade).collect();
         let changed = |listener: &Arc<Listener>| {
             let route = listener.route();
@@ -208,5 +209,38 @@ impl Change {
             Self::Policy(policy) => config.policy = policy,
             Self::CostP99Percent(percent) => config.cost_p99_percent = percent,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Proxy};
+
+    #[test]
+    fn a_change_while_the_settings_are_read_again_undoes_none_of_them() {
+        let config = |login_timeout| -> Config {
+            let listener =
+                ListenerConfig::new("127.0.0.1:0".parse().unwrap(), "127.0.0.1:9".parse().unwrap());
+            ListenerConfig { login_timeout, ..listener }.into()
+        };
+        let mut proxy = Proxy::start(config(Duration::from_secs(1))).unwrap();
+        let live = proxy.live();
+        std::thread::scope(|scope| {
+            let changing = scope.spawn(|| {
+                while live.is_ready() {
+                    live.change(Change::ZlibLevel(ZlibLevel::DEFAULT)).unwrap();
+                }
+            });
+            for seconds in 2..200 {
+                proxy.reload(config(Duration::from_secs(seconds))).unwrap();
+                // A change that had begun before is done.
+                std::thread::sleep(Duration::from_millis(1));
+                let now = live.listeners()[0].config.login_timeout;
+                assert_eq!(now, Duration::from_secs(seconds));
+            }
+            proxy.stop();
+            changing.join().unwrap();
+        });
     }
 }

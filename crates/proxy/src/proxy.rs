@@ -4,7 +4,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use crate::acceptor::{Acceptor, RunningAcceptor};
 use crate::admission::Admission;
 use crate::budget::Budget;
 use crate::cpu_allowance::CpuAllowance;
+use crate::ending::Ending;
 use crate::links::Links;
 use crate::listener::{Inherited, Listener};
 use crate::live::Live;
@@ -119,6 +120,7 @@ impl Proxy {
             links: Links::default(),
             cpu_allowance: Arc::new(CpuAllowance::new(config.cost_cpu_percent)),
             tap: Tap::default(),
+            changes: Mutex::default(),
         });
         shared.admission.set(config.connections_max(), config.connections_per_address_max);
         let workers = config.workers;
@@ -208,6 +210,8 @@ impl Proxy {
         if config.io_uring != self.config.io_uring {
             return Err(ReloadError::Fixed("io-uring"));
         }
+        let shared = Arc::clone(&self.shared);
+        let _changing = shared.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let routes = config
             .listeners
             .iter()
@@ -231,6 +235,10 @@ impl Proxy {
         }
         self.config = config;
         Ok(())
+    }
+
+    pub(crate) fn ending(&self) -> Arc<Ending> {
+        Arc::clone(&self.shared.ending)
     }
 
     /// The listening sockets, by the addresses that they were asked for.

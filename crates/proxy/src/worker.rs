@@ -6,8 +6,8 @@
 use std::cell::RefCell;
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::Context;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -46,6 +46,8 @@ pub(crate) struct Shared {
     pub(crate) links: Links,
     pub(crate) cpu_allowance: Arc<CpuAllowance>,
     pub(crate) tap: Tap,
+    /// Held while settings change: SET and a reload each build on what the other left.
+    pub(crate) changes: Mutex<()>,
 }
 
 /// What the sessions of one worker share.

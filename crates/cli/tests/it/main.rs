@@ -14,6 +14,7 @@ mod codec_time;
 mod demo;
 mod dependencies;
 mod faults;
+mod handover;
 mod log_flood;
 mod one_liners;
 mod own_server_tls;

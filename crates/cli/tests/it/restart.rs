@@ -1,7 +1,8 @@
 //! Rolling restarts under load, on a real server: what clients were told is what the server did.
 //!
 //! `WIREPRESS_RESTART_CONNECTIONS` sets the number of busy connections (`make faults` takes 500).
-//! Not here: what keeps a session from ending (`wire::conversation`), other ways to end (`signals`).
+//! Not here: what keeps a session from ending (`wire::conversation`), other ways to end (`signals`), a predecessor that is told to
+//! end by a signal, too (`handover`).
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader};

@@ -6,9 +6,10 @@
 //!             --  "ready" when it accepts    -->    the old one stops accepting and drains
 //! ```
 //! Until "ready" nothing has changed for the old process; both accept from the same queue in between, so that no
-//! connection is lost.
+//! connection is lost. An old process that is told to end meanwhile ends, and the new one goes on: socket files that were
+//! handed over are not removed. One that drains already has no sockets to give; it answers when its addresses are free.
 //!
-//! Invariants: only the same user, or root, is given the sockets.
+//! Invariants: only the same user, or root, is given the sockets; no process removes another's socket file.
 //! Not here: the text (`message`), when a process ends (crate `cli`), socket activation by systemd (crate `cli`).
 
 mod message;
@@ -16,11 +17,11 @@ mod message;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{
@@ -28,6 +29,7 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 
+use crate::ending::Ending;
 use crate::listener::{Inherited, Listener};
 use crate::{Address, Proxy};
 
@@ -43,9 +45,18 @@ pub struct Inheritance {
 /// Where a successor may ask for the listening sockets.
 pub struct Handover {
     listener: UnixListener,
-    path: PathBuf,
+    file: HandoverFile,
     /// Not kept open: a drain closes them.
     listeners: Vec<Weak<Listener>>,
+    ending: Arc<Ending>,
+}
+
+/// The file of a handover socket. A successor puts its own in its place.
+#[derive(Debug, Clone)]
+pub struct HandoverFile {
+    path: PathBuf,
+    /// What tells it from another of the same name.
+    made: (u64, u64, i64, i64),
 }
 
 impl Inheritance {
@@ -77,11 +88,33 @@ impl Inheritance {
     }
 
     /// Says that this process accepts, with `proxy`: the predecessor drains. Take [`Self::sockets`] first.
-    pub fn confirm(mut self, proxy: &Proxy) -> io::Result<()> {
-        self.predecessor.write_all(READY)?;
+    pub fn confirm(mut self, proxy: &Proxy) {
+        // Whoever accepts from the sockets need not give up because nobody else does any more.
+        if let Err(error) = self.predecessor.write_all(READY) {
+            tracing::warn!(%error, "the predecessor has ended meanwhile");
+        }
         let is_inherited = |listener: &&Arc<Listener>| self.inherited.contains(listener.asked());
         proxy.listeners().iter().filter(is_inherited).for_each(|listener| listener.take_over());
-        Ok(())
+    }
+}
+
+impl HandoverFile {
+    fn of(path: &Path) -> io::Result<Self> {
+        Ok(Self { path: path.to_owned(), made: Self::made(path)? })
+    }
+
+    fn made(path: &Path) -> io::Result<(u64, u64, i64, i64)> {
+        let found = std::fs::symlink_metadata(path)?;
+        Ok((found.dev(), found.ino(), found.mtime(), found.mtime_nsec()))
+    }
+
+    /// Removes it, unless a successor's is in its place.
+    pub fn remove(&self) {
+        if Self::made(&self.path).is_ok_and(|made| made == self.made)
+            && let Err(error) = std::fs::remove_file(&self.path)
+        {
+            tracing::debug!(%error, "the handover socket could not be removed");
+        }
     }
 }
 
@@ -97,8 +130,9 @@ impl Handover {
         std::fs::rename(&beside, path)?;
         Ok(Self {
             listener,
-            path: path.to_owned(),
+            file: HandoverFile::of(path)?,
             listeners: proxy.listeners().iter().map(Arc::downgrade).collect(),
+            ending: proxy.ending(),
         })
     }
 
@@ -113,9 +147,9 @@ impl Handover {
         }
     }
 
-    /// The handover socket's file; it belongs to the successor when [`Self::wait`] has returned.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// The handover socket's file.
+    pub const fn file(&self) -> &HandoverFile {
+        &self.file
     }
 
     fn hand_over(&self, mut successor: &UnixStream) -> io::Result<()> {
@@ -123,7 +157,9 @@ impl Handover {
         if peer != rustix::process::geteuid() && !peer.is_root() {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"));
         }
-        let listeners: Vec<_> = self.listeners.iter().filter_map(Weak::upgrade).collect();
+        self.await_free_addresses();
+        let lent = Lent::new(self.listeners.iter().filter_map(Weak::upgrade).collect(), &self.ending);
+        let listeners = &lent.listeners;
         let text = message::build(listeners.iter().map(|listener| listener.asked()));
         let sockets: Vec<_> = listeners.iter().map(|listener| listener.socket()).collect();
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(SOCKETS_MAX))];
@@ -138,8 +174,47 @@ impl Handover {
         if answer != *READY {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        listeners.iter().for_each(|listener| listener.give_away());
+        lent.keep();
         Ok(())
+    }
+
+    /// A drain closes the sockets: whoever asks then binds anew.
+    fn await_free_addresses(&self) {
+        let begun = Instant::now();
+        let is_open = || self.listeners.iter().any(|listener| listener.strong_count() > 0);
+        while self.ending.is_draining() && is_open() && begun.elapsed() < PEER_TIMEOUT / 2 {
+            std::thread::sleep(CLOSING_LOOK);
+        }
+    }
+}
+
+/// Listeners whose sockets another process has: their files stay, whatever becomes of this one.
+struct Lent<'a> {
+    listeners: Vec<Arc<Listener>>,
+    /// Those whose files were ours, unless the successor keeps them.
+    ours: Vec<Arc<Listener>>,
+    ending: &'a Ending,
+}
+
+impl<'a> Lent<'a> {
+    fn new(listeners: Vec<Arc<Listener>>, ending: &'a Ending) -> Self {
+        let ours = listeners.iter().filter(|listener| listener.give_away()).map(Arc::clone).collect();
+        Self { listeners, ours, ending }
+    }
+
+    fn keep(mut self) {
+        self.ours.clear();
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        for listener in &self.ours {
+            listener.take_over();
+            if self.ending.is_draining() {
+                listener.remove_file();
+            }
+        }
     }
 }
 
@@ -169,6 +244,8 @@ const READY: &[u8; 6] = b"ready\n";
 /// Linux passes at most 253 at once.
 const SOCKETS_MAX: usize = 253;
 const TEXT_LEN_MAX: usize = 64 << 10;
+/// Sockets are closed a moment after a drain began.
+const CLOSING_LOOK: Duration = Duration::from_millis(5);
 /// The predecessor answers at once.
 const PEER_TIMEOUT: Duration = Duration::from_secs(5);
 /// A successor reads certificates and starts threads.
