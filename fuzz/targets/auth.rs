@@ -33,9 +33,14 @@ enum Method<'a> {
 
 #[derive(Arbitrary, Debug)]
 enum Packet<'a> {
-    /// caching_sha2_password asks for the password, perhaps with bytes that it should not have.
-    ServerAsks(&'a [u8]),
-    ServerKey,
+    /// caching_sha2_password asks for the password, perhaps with bytes that it should not have; MariaDB's without a prefix.
+    ServerAsks {
+        tail: &'a [u8],
+        is_bare: bool,
+    },
+    ServerKey {
+        is_bare: bool,
+    },
     ServerSwitches {
         method: Method<'a>,
         nonce: &'a [u8],
@@ -65,9 +70,10 @@ fuzz_target!(|input: ([Leg; 2], Method<'_>, &[u8], Vec<Packet<'_>>)| {
     let mut is_asked = false;
     for packet in packets {
         let from_server = match packet {
-            Packet::ServerAsks(tail) => Some([&[1, 4], tail].concat()),
-            Packet::ServerKey => {
-                Some(b"\x01-----BEGIN PUBLIC KEY-----\nAA==\n-----END PUBLIC KEY-----\n".to_vec())
+            Packet::ServerAsks { tail, is_bare } => Some([prefix(is_bare), &[4], tail].concat()),
+            Packet::ServerKey { is_bare } => {
+                let pem = b"-----BEGIN PUBLIC KEY-----\nAA==\n-----END PUBLIC KEY-----\n";
+                Some([prefix(is_bare), pem].concat())
             }
             Packet::ServerSwitches { method, nonce, is_next_factor, has_nul } => {
                 let first: &[u8] = if is_next_factor { &[2] } else { &[0xfe] };
@@ -81,7 +87,7 @@ fuzz_target!(|input: ([Leg; 2], Method<'_>, &[u8], Vec<Packet<'_>>)| {
             let Ok(step) = exchange.server_packet(&payload) else { return };
             match step {
                 Step::Succeeded | Step::Refused => return,
-                Step::Forward | Step::EncryptForServer { .. } => {}
+                Step::Forward | Step::Inform | Step::EncryptForServer { .. } => {}
                 other => panic!("{other:?} for a server's packet"),
             }
             if let [2 | 0xfe, named @ ..] = payload.as_slice()
@@ -93,7 +99,8 @@ fuzz_target!(|input: ([Leg; 2], Method<'_>, &[u8], Vec<Packet<'_>>)| {
                 nonce = rest.strip_suffix(&[0]).unwrap_or(rest).to_vec();
                 is_asked = method == SHA256 || CLEAR_METHODS.contains(&method.as_slice()) || method == DIALOG;
             } else if step == Step::Forward {
-                is_asked = method == CACHING_SHA2 && payload.starts_with(&[1, 4]);
+                let said = payload.strip_prefix(&[1]).unwrap_or(&payload);
+                is_asked = method == CACHING_SHA2 && said.starts_with(&[4]);
             }
             continue;
         }
@@ -142,6 +149,11 @@ fn name(method: Method<'_>) -> &[u8] {
         Method::Dialog => DIALOG,
         Method::Named(bytes) => split_at_nul(bytes).0,
     }
+}
+
+/// MySQL's server says `01` before a plugin's words.
+const fn prefix(is_bare: bool) -> &'static [u8] {
+    if is_bare { &[] } else { &[1] }
 }
 
 fn split_at_nul(bytes: &[u8]) -> (&[u8], &[u8]) {

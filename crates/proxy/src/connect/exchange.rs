@@ -43,9 +43,10 @@ pub(crate) async fn run(
         };
         match step.map_err(|fault| failed(fault.into()))? {
             Step::Forward if side == Side::Client => packets.write(Side::Server, &payload).await?,
-            // It asks the client for nothing.
-            Step::Forward if payload.as_slice() == FAST_AUTHENTICATION_SUCCEEDED => {
+            Step::Inform => {
                 packets.write_with_next(Side::Client, &payload).await?;
+                next = (Side::Server, packets.read(Side::Server).await?);
+                continue;
             }
             Step::Forward => packets.write(Side::Client, &payload).await?,
             Step::Succeeded => {
@@ -88,14 +89,9 @@ pub(crate) async fn run(
                 packets.write(Side::Server, &password).await?;
             }
         }
-        let server_goes_on = side == Side::Client || payload.as_slice() == FAST_AUTHENTICATION_SUCCEEDED;
-        next = if server_goes_on {
-            (Side::Server, packets.read(Side::Server).await?)
-        } else {
-            packets.read_either().await?
+        next = match side {
+            Side::Client => (Side::Server, packets.read(Side::Server).await?),
+            Side::Server => packets.read_either().await?,
         };
     }
 }
-
-/// caching_sha2_password found the account in its cache; OK follows.
-const FAST_AUTHENTICATION_SUCCEEDED: &[u8] = &[MORE_DATA, 0x03];

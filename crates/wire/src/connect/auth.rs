@@ -8,6 +8,8 @@
 //! plain       password \0      -> server: 02, takes its key, RSA(password xor nonce)
 //! plain       02, RSA(...)     passes as it is, the server's key included
 //! ```
+//! MySQL's server puts `01` before all that a plugin says, MariaDB's only before what would pass for something else: its
+//! own `caching_sha2_password` asks by `04` alone, and its key comes as bare PEM.
 //! For `caching_sha2_password` a leg is secure when it is TLS or a Unix socket, for `sha256_password` only with TLS.
 //! What the client sends should follow from its own leg, but doesn't always: MariaDB's Connector/C that prefers TLS,
 //! and Connector/Python's pure mode, send their password in clear even where TLS wasn't offered. So the packet
@@ -16,7 +18,8 @@
 //!
 //! Invariants: a password exists only in the buffers handed to the caller for one step, which wipes them; what a
 //! method sends in clear ([`CLEAR_METHODS`]) never crosses a plain leg.
-//! Source: MySQL `sql/auth/sha2_password.cc`, `sql-common/client_authentication.cc`.
+//! Source: MySQL `sql/auth/sha2_password.cc`, `sql-common/client_authentication.cc`; MariaDB `sql/sql_acl.cc`
+//! (`server_mpvio_write_packet`).
 //! Not here: RSA itself (crate `proxy`, `connect::rsa`); answering a nonce (`scramble`).
 
 use super::scramble;
@@ -71,6 +74,8 @@ pub enum Begin {
 pub enum Step {
     /// Pass it to the other leg.
     Forward,
+    /// Pass it to the client, which has nothing to answer: the server goes on.
+    Inform,
     /// Pass it to the client: the login is over.
     Succeeded,
     /// Pass it to the client: the login has failed.
@@ -143,19 +148,25 @@ impl Exchange {
 
     /// Takes a packet of the server.
     pub fn server_packet(&mut self, payload: &[u8]) -> Result<Step, Fault> {
+        let is_caching_sha2 = self.plugin == CACHING_SHA2;
         match payload {
             [ok::HEADER, ..] => Ok(Step::Succeeded),
             [err::HEADER, ..] => Ok(Step::Refused),
             [AUTH_SWITCH, ..] | [NEXT_FACTOR, ..] => self.switch(payload),
-            [MORE_DATA, PEM_START, ..] if self.stage == Stage::ServerKeyDue => {
+            [MORE_DATA, PEM_START, ..] | [PEM_START, ..] if self.stage == Stage::ServerKeyDue => {
                 self.stage = Stage::Passing;
-                let server_key_pem = payload.get(1..).unwrap_or_default().to_vec();
+                let server_key_pem = payload.strip_prefix(&[MORE_DATA]).unwrap_or(payload).to_vec();
                 Ok(Step::EncryptForServer { server_key_pem })
             }
             // Whatever follows: some clients look at this byte alone, and would send their password.
-            [MORE_DATA, FULL_AUTHENTICATION, ..] if self.plugin == CACHING_SHA2 => {
+            [MORE_DATA, FULL_AUTHENTICATION, ..] | [FULL_AUTHENTICATION, ..] if is_caching_sha2 => {
                 self.stage = Stage::FullAuthentication;
                 Ok(Step::Forward)
+            }
+            [MORE_DATA, FAST_AUTHENTICATION_SUCCEEDED] | [FAST_AUTHENTICATION_SUCCEEDED]
+                if is_caching_sha2 =>
+            {
+                Ok(Step::Inform)
             }
             [MORE_DATA, ..] => Ok(Step::Forward),
             [] => Err(Fault::AuthPacketUnexpected("an empty packet from the server")),
@@ -240,6 +251,7 @@ impl std::fmt::Debug for Step {
         // Never a payload: some hold passwords.
         f.write_str(match self {
             Self::Forward => "Forward",
+            Self::Inform => "Inform",
             Self::Succeeded => "Succeeded",
             Self::Refused => "Refused",
             Self::AskServerForKey { .. } => "AskServerForKey",
@@ -254,6 +266,8 @@ impl std::fmt::Debug for Step {
 pub const MORE_DATA: u8 = 0x01;
 const NEXT_FACTOR: u8 = 0x02;
 const AUTH_SWITCH: u8 = 0xfe;
+/// caching_sha2_password found the account in its cache; OK follows.
+const FAST_AUTHENTICATION_SUCCEEDED: u8 = 0x03;
 /// caching_sha2_password: the cache has no hash of this account.
 const FULL_AUTHENTICATION: u8 = 0x04;
 /// caching_sha2_password: the client asks for the public key.
@@ -358,8 +372,36 @@ mod tests {
     #[test]
     fn the_fast_path_needs_no_translation() {
         let mut exchange = exchange(true, false);
-        assert_eq!(exchange.server_packet(&[1, 3]), Ok(Step::Forward));
+        assert_eq!(exchange.server_packet(&[1, 3]), Ok(Step::Inform));
         assert_eq!(exchange.server_packet(&[0, 0, 0, 2, 0]), Ok(Step::Succeeded));
+    }
+
+    #[test]
+    fn what_mariadb_says_without_a_prefix_is_understood_of_its_plugin_alone() {
+        let mut encrypting = exchange(true, false);
+        assert_eq!(encrypting.server_packet(&[4]), Ok(Step::Forward));
+        let step = encrypting.client_packet(b"secret\0").unwrap();
+        assert!(matches!(step, Step::AskServerForKey { request: [2], .. }), "{step:?}");
+        let step = encrypting.server_packet(b"-----BEGIN PUBLIC KEY").unwrap();
+        assert_eq!(step, Step::EncryptForServer { server_key_pem: b"-----BEGIN PUBLIC KEY".to_vec() });
+
+        let mut decrypting = exchange(false, true);
+        decrypting.server_packet(&[4]).unwrap();
+        assert_eq!(decrypting.client_packet(&[2]), Ok(Step::OfferOwnKey));
+
+        let mut passing = exchange(false, false);
+        passing.server_packet(&[4]).unwrap();
+        assert_eq!(passing.client_packet(&[2]), Ok(Step::Forward));
+        assert_eq!(passing.server_packet(b"-----BEGIN"), Ok(Step::Forward));
+        assert_eq!(passing.client_packet(&[9; 256]), Ok(Step::Forward));
+
+        assert_eq!(exchange(true, false).server_packet(&[3]), Ok(Step::Inform));
+        // PAM's question for a password, without words, and its last one.
+        let mut dialog = exchange_of(b"dialog", Tls, Tls);
+        for question in [&[3][..], &[4], &[1, 3]] {
+            assert_eq!(dialog.server_packet(question), Ok(Step::Forward));
+            assert_eq!(dialog.client_packet(b"secret\0"), Ok(Step::Forward));
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //!  server: 01 04                     client: password \0 on a secure leg,
 //!                                         or 02 (give me your key), then RSA(password \0 xor nonce)
 //! ```
+//! MariaDB's own caching_sha2 says the same without the 01.
 //! For our own clients: the benchmark's, and health checks that log in. The relay knows no password.
 //!
 //! Invariants: the password leaves in clear on TLS and on a Unix socket alone.
@@ -91,17 +92,24 @@ impl<'a> ClientExchange<'a> {
     pub fn step(&mut self, payload: &[u8]) -> Result<Step, Fault> {
         match payload {
             [AUTH_SWITCH, rest @ ..] => self.switch(rest),
-            [AUTH_MORE, FAST_OK] if self.plugin == Plugin::CachingSha2 => Ok(Step::Wait),
-            [AUTH_MORE, FULL] if self.plugin == Plugin::CachingSha2 => Ok(Step::Send(match self.security {
+            [AUTH_MORE, said @ ..] | said if self.plugin == Plugin::CachingSha2 => self.caching_sha2(said),
+            _ => Err(Fault::AuthPacketUnexpected(OUT_OF_PLACE)),
+        }
+    }
+
+    fn caching_sha2(&self, said: &[u8]) -> Result<Step, Fault> {
+        match said {
+            [FAST_OK] => Ok(Step::Wait),
+            [FULL] => Ok(Step::Send(match self.security {
                 Security::Tls | Security::Socket => self.password_and_nul(),
                 Security::Plain => Zeroizing::new(vec![GIVE_KEY]),
             })),
-            [AUTH_MORE, key @ ..] if self.plugin == Plugin::CachingSha2 => {
+            [PEM_START, ..] => {
                 let password = self.password_and_nul();
                 let masked_password = Zeroizing::new(scramble::xor(&password, &self.nonce));
-                Ok(Step::Encrypt { server_key_pem: key.to_vec(), masked_password })
+                Ok(Step::Encrypt { server_key_pem: said.to_vec(), masked_password })
             }
-            _ => Err(Fault::AuthPacketUnexpected("neither OK, an error, nor anything that its plugin sends")),
+            _ => Err(Fault::AuthPacketUnexpected(OUT_OF_PLACE)),
         }
     }
 
@@ -128,12 +136,15 @@ impl<'a> ClientExchange<'a> {
     }
 }
 
+const OUT_OF_PLACE: &str = "neither OK, an error, nor anything that its plugin sends";
 const AUTH_SWITCH: u8 = 0xfe;
 const AUTH_MORE: u8 = 0x01;
 /// caching_sha2: the server knew the hash.
 const FAST_OK: u8 = 0x03;
 /// caching_sha2: the server needs the password itself.
 const FULL: u8 = 0x04;
+/// PEM begins with dashes.
+const PEM_START: u8 = b'-';
 /// caching_sha2: asks for the server's public key.
 const GIVE_KEY: u8 = 0x02;
 
@@ -166,6 +177,17 @@ mod tests {
         };
         assert_eq!(server_key_pem, b"-----BEGIN");
         assert_ne!(masked_password.as_slice(), b"secret\0");
+    }
+
+    /// MariaDB's server says it without the prefix.
+    #[test]
+    fn words_without_a_prefix_are_the_same() {
+        let mut plain = exchange(Security::Plain);
+        assert_eq!(plain.step(&[4]), Ok(Step::Send(vec![2].into())));
+        let step = plain.step(b"-----BEGIN");
+        assert!(matches!(&step, Ok(Step::Encrypt { server_key_pem, .. }) if server_key_pem == b"-----BEGIN"));
+        assert_eq!(exchange(Security::Tls).step(&[4]), Ok(Step::Send(b"secret\0".to_vec().into())));
+        assert_eq!(exchange(Security::Plain).step(&[3]), Ok(Step::Wait));
     }
 
     #[test]
