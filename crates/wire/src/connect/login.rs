@@ -284,7 +284,9 @@ pub(super) fn replace_attributes(own: &[u8], added: &[(&[u8], &[u8])]) -> Vec<u8
 /// What a client's first bytes look like when they are no login: for a better error than "malformed".
 pub fn foreign_protocol(first: &[u8]) -> Option<&'static str> {
     match first {
-        [0x16, 0x03, ..] => Some("a TLS handshake without MySQL's greeting"),
+        // A record with a ClientHello. As a packet it would be of 66,326 bytes or more and without PROTOCOL_41's bit; one of
+        // 790 bytes begins with 16 03 too.
+        [0x16, 0x03, 1..=3, _, _, 0x01, ..] => Some("a TLS handshake without MySQL's greeting"),
         [b'G', b'E', b'T', b' ', ..] | [b'P', b'O', b'S', b'T', ..] | [b'H', b'E', b'A', b'D', ..] => {
             Some("an HTTP client")
         }
@@ -467,6 +469,22 @@ mod tests {
             assert_eq!(foreign_protocol(first), Some("a PROXY protocol header"));
         }
         for first in [&b"PROXIMA"[..], b"PRO\x01\x85", b"\r\n\r\x01\x85"] {
+            assert_eq!(foreign_protocol(first), None);
+        }
+    }
+
+    #[test]
+    fn a_tls_handshake_is_named_and_a_login_whose_length_looks_so_is_not() {
+        for first in [&b"\x16\x03\x01\x02\x00\x01"[..], b"\x16\x03\x03\x01\x00\x01\x00"] {
+            assert_eq!(foreign_protocol(first), Some("a TLS handshake without MySQL's greeting"));
+        }
+        // Of 790, 66,326 and 197,398 bytes, and what may still be either.
+        for first in [
+            &b"\x16\x03\x00\x01\x85\xa6"[..],
+            b"\x16\x03\x01\x01\x85\xa6",
+            b"\x16\x03\x03\x01\x85\xa6",
+            b"\x16\x03\x01\x01\x85",
+        ] {
             assert_eq!(foreign_protocol(first), None);
         }
     }

@@ -89,7 +89,7 @@ pub(super) fn cut(text: &str) -> &[u8] {
 /// What somebody else's first bytes are, as far as they tell.
 fn looks_like(bytes: &[u8]) -> &'static str {
     match bytes {
-        [0x15 | 0x16, 3, ..] => "TLS without a preamble",
+        [0x15 | 0x16, 3, 1..=3, ..] => "TLS without a preamble",
         [_, _, _, 0, 10, ..] => {
             "a MySQL server's greeting; a server that is no pair listener is written host:port"
         }
