@@ -5,6 +5,7 @@
 //! Not here: what follows from it (`health`).
 
 use tokio::time::timeout;
+use wire::Fault;
 use wire::connect::greeting::{FirstPacket, Greeting};
 use wire::proxy_protocol::Header;
 
@@ -53,6 +54,10 @@ async fn look(route: &Route, address: &Address, lookups: &Lookups) -> Result<See
         Some(account) => {
             let asked = monitor::ask(&mut server, &greeting, route, address, account);
             match timeout(limit, asked).await {
+                Ok(Err(Cause::Protocol(fault @ Fault::AuthPluginUnknown(_)))) => {
+                    drop(connect::end_exchange(server).await);
+                    Ok(monitor::can_not_log_in(&fault))
+                }
                 Ok(asked) => asked,
                 Err(_) => {
                     drop(connect::end_exchange(server).await);

@@ -3,12 +3,13 @@
 //! ```text
 //! login (TLS as sessions have it) ─▶ wsrep_on? ─▶ wsrep_ready, wsrep_local_state_comment ─▶ SHOW REPLICA STATUS ─▶ quit
 //! ```
-//! An account that may not log in or may not ask takes no server out of service: the operator gets a notice.
+//! An account that may not log in, by whatever method, or may not ask takes no server out of service: the operator gets a notice.
 //!
 //! Invariants: the password is wiped, never printed, and crosses no plain leg in clear.
 //! Source: MariaDB "Galera Cluster status variables"; MySQL "SHOW REPLICA STATUS".
 //! Not here: the check around it (`check`).
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -50,7 +51,7 @@ pub(super) async fn ask(
     match log_in(server, greeting, route, address, account).await {
         Ok(()) => {}
         Err(Cause::Refused(error)) if CAN_NOT_LOG_IN.contains(&error.code) => {
-            return Ok(Seen::Fine { notice: format!("the monitor account can't log in: {error}") });
+            return Ok(can_not_log_in(&error));
         }
         Err(cause) => return Err(cause),
     }
@@ -58,6 +59,11 @@ pub(super) async fn ask(
     server.begin_command();
     server.write(&[command::COM_QUIT]).await?;
     Ok(seen)
+}
+
+/// The server is there, and the operator has an account to look after.
+pub(super) fn can_not_log_in(why: &impl fmt::Display) -> Seen {
+    Seen::Fine { notice: format!("the monitor account can't log in: {why}") }
 }
 
 async fn log_in(
@@ -207,9 +213,12 @@ const CAPABILITIES: Capabilities = Capabilities::LONG_PASSWORD
     .with(Capabilities::TRANSACTIONS, true)
     .with(Capabilities::SECURE_CONNECTION, true)
     .with(Capabilities::PLUGIN_AUTH, true);
-/// ER_ACCESS_DENIED_ERROR, ER_ACCESS_DENIED_NO_PASSWORD_ERROR, ER_NOT_SUPPORTED_AUTH_MODE, ER_MUST_CHANGE_PASSWORD_LOGIN,
-/// ER_ACCOUNT_HAS_BEEN_LOCKED, ER_SECURE_TRANSPORT_REQUIRED; MariaDB's ER_ACCOUNT_HAS_BEEN_LOCKED.
-const CAN_NOT_LOG_IN: [u16; 7] = [1045, 1698, 1251, 1862, 3118, 3159, 4151];
+/// ER_ACCESS_DENIED_ERROR, ER_ACCESS_DENIED_NO_PASSWORD_ERROR, ER_NOT_SUPPORTED_AUTH_MODE, ER_SERVER_IS_IN_SECURE_AUTH_MODE;
+/// ER_TOO_MANY_USER_CONNECTIONS, ER_USER_LIMIT_REACHED; ER_PLUGIN_IS_NOT_LOADED; ER_MUST_CHANGE_PASSWORD,
+/// ER_MUST_CHANGE_PASSWORD_LOGIN; ER_ACCOUNT_HAS_BEEN_LOCKED, ER_SECURE_TRANSPORT_REQUIRED,
+/// ER_USER_ACCESS_DENIED_FOR_USER_ACCOUNT_BLOCKED_BY_PASSWORD_LOCK; MariaDB's ER_USER_IS_BLOCKED, ER_ACCOUNT_HAS_BEEN_LOCKED.
+const CAN_NOT_LOG_IN: [u16; 14] =
+    [1045, 1698, 1251, 1275, 1203, 1226, 1524, 1820, 1862, 3118, 3159, 3955, 4150, 4151];
 /// ER_PARSE_ERROR: a server of before MySQL 8.0.22 or MariaDB 10.5.
 const PARSE_ERROR: u16 = 1064;
 /// Known to every version of both servers.

@@ -91,6 +91,8 @@ impl<'a> ClientExchange<'a> {
     /// Errors: `AuthPluginUnknown`, `AuthPacketUnexpected`.
     pub fn step(&mut self, payload: &[u8]) -> Result<Step, Fault> {
         match payload {
+            // Our own clients have one password.
+            [NEXT_FACTOR, plugin @ ..] => Err(unknown(Reader::new(plugin).nul_terminated_or_rest())),
             [AUTH_SWITCH, rest @ ..] => self.switch(rest),
             [AUTH_MORE, said @ ..] | said if self.plugin == Plugin::CachingSha2 => self.caching_sha2(said),
             _ => Err(Fault::AuthPacketUnexpected(OUT_OF_PLACE)),
@@ -116,8 +118,7 @@ impl<'a> ClientExchange<'a> {
     fn switch(&mut self, rest: &[u8]) -> Result<Step, Fault> {
         let mut reader = Reader::new(rest);
         let name = reader.nul_terminated_or_rest();
-        self.plugin = Plugin::named(name)
-            .ok_or_else(|| Fault::AuthPluginUnknown(String::from_utf8_lossy(name).into_owned()))?;
+        self.plugin = Plugin::named(name).ok_or_else(|| unknown(name))?;
         let nonce = reader.rest();
         let nonce = nonce.strip_suffix(&[0]).unwrap_or(nonce);
         // Nothing would be masked by it.
@@ -136,8 +137,14 @@ impl<'a> ClientExchange<'a> {
     }
 }
 
+fn unknown(plugin: &[u8]) -> Fault {
+    Fault::AuthPluginUnknown(String::from_utf8_lossy(plugin).into_owned())
+}
+
 const OUT_OF_PLACE: &str = "neither OK, an error, nor anything that its plugin sends";
 const AUTH_SWITCH: u8 = 0xfe;
+/// MySQL asks for a further factor.
+const NEXT_FACTOR: u8 = 0x02;
 const AUTH_MORE: u8 = 0x01;
 /// caching_sha2: the server knew the hash.
 const FAST_OK: u8 = 0x03;
@@ -204,6 +211,8 @@ mod tests {
     fn an_unknown_plugin_and_a_packet_out_of_place_are_named() {
         let fault = exchange(Security::Plain).step(b"\xfeclient_ed25519\0").unwrap_err().to_string();
         assert!(fault.contains("'client_ed25519'"), "{fault}");
+        let fault = exchange(Security::Plain).step(b"\x02authentication_webauthn\0").unwrap_err().to_string();
+        assert!(fault.contains("'authentication_webauthn'"), "{fault}");
         assert!(matches!(exchange(Security::Plain).step(&[0x55]), Err(Fault::AuthPacketUnexpected(_))));
     }
 }

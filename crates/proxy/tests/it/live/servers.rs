@@ -231,6 +231,57 @@ fn a_monitor_account_that_may_not_log_in_or_ask_takes_no_server_out_of_service()
     }
 }
 
+/// The account as it is made, and a password that is tried.
+fn a_monitor_account_of_no_use_takes_no_server_out_of_service(
+    server: &RealServer,
+    account: &str,
+    tried: &str,
+) {
+    server.sql(&format!("create user monitor {account}")).unwrap();
+    let direct = || Connection::open(&server.address().into(), Algorithm::Uncompressed, "monitor", "secret");
+    // The only place that the account has, if it has not been used up.
+    let _held = account.contains("with max_").then(direct);
+    let proxy = monitored(server, SslMode::Preferred, &password_file(tried));
+    wait_for_checks(server, 5);
+    assert_eq!(proxy.servers_down(), [], "{account}");
+    assert_eq!(open(&proxy).query("select 1"), Ok("1".to_owned()), "{account}");
+    drop(proxy);
+    server.sql("drop user monitor").unwrap();
+}
+
+#[test]
+fn a_monitor_account_that_mysql_locks_or_limits_takes_no_server_out_of_service() {
+    let Some(server) = start(Kind::MySql, &Options::new()) else { return };
+    for (account, tried) in [
+        ("identified by 'secret' account lock", "secret"),
+        ("identified by 'secret' with max_user_connections 1", "secret"),
+        ("identified by 'secret' with max_connections_per_hour 1", "secret"),
+        ("identified by 'secret' failed_login_attempts 1 password_lock_time 1", "wrong"),
+        ("identified by 'secret' password expire", "secret"),
+        ("identified with sha256_password by 'secret'", "secret"),
+    ] {
+        a_monitor_account_of_no_use_takes_no_server_out_of_service(&server, account, tried);
+    }
+}
+
+#[test]
+fn a_monitor_account_that_mariadb_locks_or_limits_takes_no_server_out_of_service() {
+    let options = ["--plugin-load-add=auth_ed25519", "--max-password-errors=1"];
+    let options = options.into_iter().fold(Options::new(), Options::argument);
+    let Some(server) = start(Kind::MariaDb, &options) else { return };
+    for (account, tried) in [
+        ("identified by 'secret' account lock", "secret"),
+        ("identified by 'secret' with max_user_connections 1", "secret"),
+        ("identified by 'secret' with max_connections_per_hour 1", "secret"),
+        ("identified via ed25519 using password('secret')", "secret"),
+        ("identified by 'secret' password expire", "secret"),
+        // Blocked after one.
+        ("identified by 'secret'", "wrong"),
+    ] {
+        a_monitor_account_of_no_use_takes_no_server_out_of_service(&server, account, tried);
+    }
+}
+
 #[test]
 fn a_server_that_takes_a_check_s_proxy_header_for_a_login_is_named() {
     let Some(mysql) = start(Kind::MySql, &Options::new()) else { return };
