@@ -98,7 +98,12 @@ impl Session {
             None => route.servers.to_string(),
         };
         let legs = match connected {
-            Ok(Ok(agreement)) => handshake.into_authenticated(agreement),
+            Ok(Ok(agreement)) => {
+                if let Some(chosen) = &chosen {
+                    chosen.let_in();
+                }
+                handshake.into_authenticated(agreement)
+            }
             Ok(Err(error)) => {
                 self.was_a_look = handshake.is_a_look(&error);
                 handshake.refuse(error.for_client(&self.server), error.side).await;

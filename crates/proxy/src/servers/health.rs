@@ -1,7 +1,7 @@
 //! What is known of a server's health, without I/O or clock.
 //!
 //! ```text
-//! up ── FALL times silent in a row, or once unfit ──▶ down ── RISE times fine in a row ──▶ up
+//! up ── FALL times silent in a row, nobody let in between, or once unfit ──▶ down ── RISE times fine in a row ──▶ up
 //! ```
 //! Not here: who looks (`check`), what a session makes of it (`Servers`).
 
@@ -79,6 +79,13 @@ impl Health {
         }
     }
 
+    /// A session was let in: what spoke for the other state is of the past. Only looks bring a server up again.
+    pub(super) const fn let_in(&mut self) {
+        if self.is_up() {
+            self.streak = 0;
+        }
+    }
+
     fn fall(&mut self, reason: String) -> Change {
         self.streak = 0;
         self.down = Some(reason.clone());
@@ -111,6 +118,22 @@ mod tests {
         assert_eq!([health.see(fine()), health.see(silent()), health.see(fine())], [None, None, None]);
         assert_eq!(health.see(fine()), Some(Change::Up));
         assert!(health.is_up());
+    }
+
+    #[test]
+    fn a_session_that_is_let_in_ends_a_row_of_failures_and_brings_no_server_up() {
+        let mut health = Health::default();
+        let silent = || Seen::Silent("no answer".to_owned());
+        for _ in 0..4 {
+            assert_eq!(health.see(silent()), None);
+            assert_eq!(health.see(silent()), None);
+            health.let_in();
+        }
+        assert_eq!(health.see(Seen::Unfit("Donor".to_owned())), Some(Change::Down("Donor".to_owned())));
+        health.see(fine());
+        health.let_in();
+        assert!(!health.is_up());
+        assert_eq!(health.see(fine()), Some(Change::Up));
     }
 
     #[test]

@@ -165,6 +165,11 @@ impl Seen {
 }
 
 impl Chosen {
+    /// The server has let the session in.
+    pub(crate) fn let_in(&self) {
+        self.0.health().let_in();
+    }
+
     pub(crate) fn address(&self) -> &Address {
         &self.0.address
     }
@@ -236,6 +241,17 @@ mod tests {
         let servers = Servers::new(&config, None);
         (0..3).for_each(|_| servers.failed(&servers.list[1], &refused()));
         assert!(servers.list[1].health().is_up(), "nobody would find it up again");
+    }
+
+    #[test]
+    fn failures_with_sessions_that_are_let_in_between_take_no_server_out_of_service() {
+        let servers = Servers::new(&config(RoutingStrategy::FirstAvailable), None);
+        let refused = || Cause::Io(std::io::ErrorKind::ConnectionRefused.into());
+        for _ in 0..6 {
+            servers.failed(&servers.list[0], &refused());
+            servers.list[0].choose().let_in();
+        }
+        assert_eq!(ports(&servers), [10, 11, 12]);
     }
 
     #[test]
