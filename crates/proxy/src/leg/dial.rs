@@ -5,11 +5,12 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::time::Duration;
 
 use socket2::{Domain, SockAddr, SockRef, Socket as Socket2, TcpKeepalive, Type};
 use tokio::net::{TcpStream, UnixStream};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::Leg;
 use crate::Address;
@@ -26,7 +27,7 @@ impl Leg {
     ) -> io::Result<Self> {
         let (host, port) = match address {
             Address::Unix(path) => {
-                return within(limit, UnixStream::connect(path)).await.map(Self::unix);
+                return within(limit, connect_unix(path)).await.map(Self::unix);
             }
             Address::Tcp { host, port } => (host.as_str(), *port),
             Address::Pair(_) => return Err(io::ErrorKind::Unsupported.into()),
@@ -49,6 +50,16 @@ async fn within<T>(limit: Duration, work: impl Future<Output = io::Result<T>>) -
     timeout(limit, work).await.unwrap_or_else(|_| {
         Err(io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {} s", limit.as_secs())))
     })
+}
+
+/// Waits for a place in the listener's queue, as a blocking socket does; without one the kernel refuses at once.
+async fn connect_unix(path: &Path) -> io::Result<UnixStream> {
+    loop {
+        match UnixStream::connect(path).await {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(FULL_QUEUE_PAUSE).await,
+            connected => return connected,
+        }
+    }
 }
 
 async fn connect(address: SocketAddr, user_timeout: Duration) -> io::Result<Leg> {
@@ -119,6 +130,9 @@ pub(crate) fn set_options(socket: &Socket2, user_timeout: Duration) -> io::Resul
 const RECEIVED_AT_ONCE_LEN: libc::c_int = 8 << 20;
 /// Of `libc::c_int`.
 const INT_LEN: libc::socklen_t = 4;
+/// The kernel tells no one that a listener's queue has room again. A server accepts more than one in that time, and to ask
+/// costs little.
+const FULL_QUEUE_PAUSE: Duration = Duration::from_millis(5);
 /// A peer that was silent for so long is probed. Where nothing is in flight, only that finds a dead one.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
 /// Between two probes without an answer. The kernel looks at TCP_USER_TIMEOUT only when it sends one, so a silent dead
@@ -140,6 +154,28 @@ mod tests {
         drop(listener);
         let refused = is_there_at_once(&socket(), &address).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_of_a_unix_socket_is_waited_for_within_the_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("server");
+        let listener = Socket2::new(Domain::UNIX, Type::STREAM, None).unwrap();
+        listener.bind(&SockAddr::unix(&path).unwrap()).unwrap();
+        listener.listen(0).unwrap();
+        let mut waiting = Vec::new();
+        while let Ok(stream) = UnixStream::connect(&path).await {
+            waiting.push(stream);
+        }
+        let (address, lookups) = (Address::Unix(path), Lookups::default());
+        let dial = |limit| Leg::dial(&address, limit, Duration::from_secs(1), &lookups);
+        let in_vain = dial(Duration::from_millis(50)).await.map(drop).unwrap_err();
+        assert_eq!(in_vain.kind(), io::ErrorKind::TimedOut);
+        let (dialled, ()) = tokio::join!(dial(Duration::from_secs(20)), async {
+            sleep(Duration::from_millis(20)).await;
+            listener.accept().unwrap();
+        });
+        dialled.map(drop).unwrap();
     }
 
     #[test]
