@@ -124,6 +124,11 @@ impl Channel {
         self.first && self.received.is_empty()
     }
 
+    /// Whether the peer's first packet has not been read yet.
+    pub(crate) const fn is_first_due(&self) -> bool {
+        self.first
+    }
+
     /// Whether what waits looks like a PROXY header.
     pub(crate) fn has_proxy_header(&self) -> bool {
         proxy_protocol::starts_like(&self.received)

@@ -96,7 +96,7 @@ impl Handshake {
                     }
                     tracing::warn!(server = %server.address, "{error}; the next server is asked");
                     if let Some(unfinished) = self.server.take() {
-                        tokio::task::spawn_local(farewell::end_handshake(unfinished));
+                        tokio::task::spawn_local(farewell::leave(unfinished));
                     }
                 }
             }

@@ -37,7 +37,7 @@ use zeroize::Zeroizing;
 
 pub(crate) use channel::Channel;
 use exchange::Packets;
-pub(crate) use farewell::{end_exchange, end_handshake};
+pub(crate) use farewell::{end_exchange, end_handshake, leave};
 pub(crate) use greet::{is_no_login, open};
 pub(crate) use server_leg::{HeldTrial, ServerLegChoice};
 
@@ -308,16 +308,17 @@ impl Handshake {
             drop(self.client.write(&told.build()).await);
         }
         let farewell = async {
-            let ended = match self.server {
+            match self.server {
                 // It has closed, or said its last word.
-                Some(_) if self.phase == Phase::Authentication && failed_side == Side::Server => return,
-                Some(server) if self.phase == Phase::Authentication => end_exchange(server).await,
-                Some(server) => end_handshake(server).await,
-                None => return,
-            };
-            // Nobody can help it.
-            if let Err(cause) = ended {
-                tracing::debug!(%cause, "the handshake with the server could not be ended");
+                Some(_) if self.phase == Phase::Authentication && failed_side == Side::Server => {}
+                Some(server) if self.phase == Phase::Authentication => {
+                    // Nobody can help it.
+                    if let Err(cause) = end_exchange(server).await {
+                        tracing::debug!(%cause, "the handshake with the server could not be ended");
+                    }
+                }
+                Some(server) => leave(server).await,
+                None => {}
             }
         };
         tokio::join!(farewell, self.client.leg.linger());

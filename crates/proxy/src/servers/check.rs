@@ -39,7 +39,7 @@ async fn look(route: &Route, address: &Address, lookups: &Lookups) -> Result<See
         (Ok((FirstPacket::Refusal(error), _)), _) => return Err(Cause::Refused(error)),
         (Err(cause), unfinished) => {
             if let Some(server) = unfinished {
-                drop(connect::end_handshake(server).await);
+                connect::leave(server).await;
             }
             return Err(cause);
         }

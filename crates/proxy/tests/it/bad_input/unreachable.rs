@@ -3,11 +3,14 @@
 //! Not here: servers that go wrong behind the login (`frames`).
 
 use codec::Algorithm;
-use lab::peer::{Listener, packets};
+use lab::peer::{Listener, Peer, packets};
 use wire::Side;
+use wire::connect::Login;
 
 use super::{SOON, assert_counted, assert_told};
 use crate::scripted::{Stage, Transport, greeting};
+
+const NOBODY: &[u8] = b"wirepress_probe";
 
 /// The client of a proxy before this address is told why it gets nowhere.
 fn dial_fails(address: &str, reason: &str) {
@@ -55,6 +58,40 @@ fn servers_of_other_protocols_are_named() {
 fn a_server_that_says_nothing_is_given_up_in_time() {
     first_bytes_fail(b"", "nothing came", "timed_out");
     first_bytes_fail(&[80, 0, 0, 0, 10], "nothing came", "timed_out");
+}
+
+/// A login before the greeting, or none, would be counted as a broken handshake.
+fn a_late_greeting_is_answered(server: &mut Peer) {
+    server.send(&packets(0, [greeting().build().as_slice()])).unwrap();
+    let farewell = server.receive().unwrap();
+    assert_eq!((farewell.sequence_id, Login::parse(&farewell.payload).unwrap().user), (1, NOBODY.to_vec()));
+    server.send(&packets(2, [&b"\xff\x15\x04#28000Access denied"[..]])).unwrap();
+    assert_eq!(server.receive_end().unwrap(), 0);
+}
+
+#[test]
+fn a_greeting_that_comes_after_the_client_was_told_is_waited_for() {
+    let stage = Stage::with(Transport::Tcp, |config| config.login_timeout = SOON);
+    let mut client = stage.connect();
+    let mut server = stage.listener.accept().unwrap();
+    assert_told(&mut client, 1429, "nothing came");
+    drop(client);
+    // The session is over.
+    assert_counted(&stage, Side::Server, "timed_out");
+    a_late_greeting_is_answered(&mut server);
+}
+
+#[test]
+fn a_greeting_that_comes_after_its_check_is_waited_for() {
+    let stage = Stage::with(Transport::Tcp, |config| {
+        config.servers.push("127.0.0.1:1".parse().unwrap());
+        config.health_check.interval = Some(SOON);
+        config.health_check.timeout = SOON;
+    });
+    let mut server = stage.listener.accept().unwrap();
+    // The next check has begun.
+    let _next = stage.listener.accept().unwrap();
+    a_late_greeting_is_answered(&mut server);
 }
 
 #[test]
