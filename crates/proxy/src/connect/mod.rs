@@ -27,7 +27,7 @@ use codec::{Algorithm, ZstdLevel};
 use tokio::time::timeout;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, ServerConfig};
-use wire::connect::auth::{Begin, Exchange, Security};
+use wire::connect::auth::{self, Begin, Exchange, Security};
 use wire::connect::greeting::{self, Greeting};
 use wire::connect::login::{self, ClientHello, Login, ServerLeg};
 use wire::connect::negotiate;
@@ -147,7 +147,7 @@ impl Handshake {
         let (server_algorithm, server_zstd_level) = server_choice.chosen.packing;
 
         let server_tls = self.server_tls(route, &greeting).map_err(on(Side::Server, Phase::Login))?;
-        let plugin = login.auth_plugin.clone().unwrap_or_else(|| greeting.auth_plugin.clone());
+        let plugin = auth::first_plugin(&login, &greeting).to_vec();
         let client_security = self.client.leg.security();
         let server_security = match &server_tls {
             Some(_) => Security::Tls,

@@ -22,7 +22,8 @@
 //! (`server_mpvio_write_packet`).
 //! Not here: RSA itself (crate `proxy`, `connect::rsa`); answering a nonce (`scramble`).
 
-use super::scramble;
+use super::login::UNNAMED_PLUGIN;
+use super::{Greeting, Login, scramble};
 use crate::response::{err, ok};
 use crate::{Fault, Reader, Side};
 
@@ -96,6 +97,16 @@ pub enum Step {
     OfferOwnKey,
     /// Decrypt the client's packet with our key; [`Exchange::unmask`] gives the server's packet.
     DecryptForServer,
+}
+
+/// The plugin that made a login's response. Where it isn't named servers take it for `mysql_native_password`, whatever they
+/// greeted with; the two that may need translation are followed nevertheless, in case the client doesn't.
+pub fn first_plugin<'a>(login: &'a Login, greeting: &'a Greeting) -> &'a [u8] {
+    match (&login.auth_plugin, greeting.auth_plugin.as_slice()) {
+        (Some(named), _) => named,
+        (None, greeted @ (CACHING_SHA2 | SHA256)) => greeted,
+        (None, _) => UNNAMED_PLUGIN,
+    }
 }
 
 impl Exchange {

@@ -164,17 +164,13 @@ impl Login {
     pub fn for_server_leg(payload: &[u8], leg: &ServerLeg<'_>) -> Result<Vec<u8>, Fault> {
         let (login, head_len) = Self::parse_with_head_len(payload)?;
         let head = payload.get(..head_len).unwrap_or_default();
-        let mut out = if leg.asks_for_switch || !leg.attributes.is_empty() {
+        // What was announced and left out must be there before the level, which would be taken for it.
+        let is_filled_up = leg.zstd_level.is_some() && login.leaves_out();
+        let mut out = if leg.asks_for_switch || !leg.attributes.is_empty() || is_filled_up {
             login.clone().rewritten(head, leg)
         } else {
             let mut out = leg.bits().mysql_bits().to_le_bytes().to_vec();
             out.extend_from_slice(head.get(4..).unwrap_or_default());
-            if leg.zstd_level.is_some()
-                && login.capabilities.contains(Capabilities::CONNECT_ATTRS)
-                && login.attributes.is_none()
-            {
-                out.push(0); // Announced and left out; the level must not be taken for their length.
-            }
             out
         };
         out.extend(leg.zstd_level);
@@ -185,12 +181,24 @@ impl Login {
         Ok(out)
     }
 
-    /// Everything up to the attributes, with a switch asked for or attributes replaced.
+    /// Whether the packet ended before a field that its capabilities announce.
+    fn leaves_out(&self) -> bool {
+        [
+            (Capabilities::CONNECT_WITH_DB, self.database.is_none()),
+            (Capabilities::PLUGIN_AUTH, self.auth_plugin.is_none()),
+            (Capabilities::CONNECT_ATTRS, self.attributes.is_none()),
+        ]
+        .iter()
+        .any(|(flag, is_absent)| self.capabilities.contains(*flag) && *is_absent)
+    }
+
+    /// Everything up to the attributes, with a switch asked for, attributes replaced, or absent fields filled up.
     fn rewritten(mut self, head: &[u8], leg: &ServerLeg<'_>) -> Vec<u8> {
         if leg.asks_for_switch {
             self.auth_response.clear();
             self.auth_plugin = Some(NO_PLUGIN.to_vec());
         }
+        self.auth_plugin.get_or_insert_with(|| UNNAMED_PLUGIN.to_vec());
         self.capabilities = leg.bits();
         if !leg.attributes.is_empty() {
             let own = self.attributes.take().unwrap_or_default();
@@ -302,6 +310,8 @@ pub fn foreign_protocol(first: &[u8]) -> Option<&'static str> {
 /// MySQL refuses a login with more.
 /// Source: `sql/auth/sql_authentication.cc` (`read_client_connect_attrs`).
 const ATTRIBUTES_LEN_MAX: usize = 65_535;
+/// What servers take the response for where its plugin isn't named.
+pub const UNNAMED_PLUGIN: &[u8] = b"mysql_native_password";
 /// Caps, max packet, charset and filler: a login that ends there asks for TLS.
 const SSL_REQUEST_LEN: usize = 32;
 const CAPABILITIES: Range<usize> = 0..4;
@@ -359,6 +369,30 @@ mod tests {
         let mut payload = login().build();
         payload.extend_from_slice(&[0, 0, 0]);
         assert_eq!(Login::parse(&payload).unwrap().zstd_level, Some(7));
+    }
+
+    #[test]
+    fn a_plugin_that_was_left_out_is_native_where_something_follows_it() {
+        let without = Login { auth_plugin: None, attributes: None, zstd_level: None, ..login() };
+        let mut payload = without.build();
+        payload.truncate(payload.len() - 2);
+        assert_eq!(Login::parse(&payload), Ok(without.clone()));
+        // Nothing does: it passes as it came.
+        let plain = without.capabilities - Capabilities::ZSTD_COMPRESSION_ALGORITHM;
+        let passed = for_server_leg(&payload, plain, None).unwrap();
+        assert_eq!(passed[4..], payload[4..]);
+        let filled = Login {
+            auth_plugin: Some(UNNAMED_PLUGIN.to_vec()),
+            attributes: Some(Vec::new()),
+            zstd_level: Some(3),
+            ..without.clone()
+        };
+        let zstd = for_server_leg(&payload, without.capabilities, Some(3)).unwrap();
+        assert_eq!(Login::parse(&zstd), Ok(filled.clone()));
+        let attributes = [(&b"_client_ip"[..], &b"192.0.2.1"[..])];
+        let leg = ServerLeg { capabilities: plain, attributes: &attributes, ..ServerLeg::default() };
+        let with = Login::parse(&Login::for_server_leg(&payload, &leg).unwrap()).unwrap();
+        assert_eq!((with.auth_plugin, with.zstd_level), (filled.auth_plugin, None));
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod connection;
 mod mariadb;
 mod mysql;
 mod refusals;
+mod unnamed;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,11 +1,14 @@
-//! Passwords that a server asks for without a word of MySQL's form: MariaDB's own `caching_sha2_password`.
+//! Passwords that a server asks for without a word of MySQL's form: MariaDB's own `caching_sha2_password`; and those whose
+//! plugin isn't named.
 //!
 //! Not here: MySQL's form and real servers (`live::authentication`).
 
 use codec::Algorithm;
 use lab::peer::{Listener, Peer};
 
-use crate::scripted::{OK, Session, Stage, Transport, login};
+use wire::connect::{Greeting, Login};
+
+use crate::scripted::{OK, Session, Stage, Transport, greeting, login};
 
 /// Nobody has its private half.
 const KEY: &str = "\
@@ -54,6 +57,25 @@ fn a_password_that_mariadb_asks_for_is_encrypted_towards_a_plain_server() {
     server.receive().unwrap();
     full_authentication(&mut client, &mut server, 1);
     Session { client, server }.assert_alive();
+}
+
+/// Servers take a response without a plugin's name for one of mysql_native_password, whatever they greet with.
+#[test]
+fn a_login_that_names_no_plugin_is_not_refused_for_the_servers_own() {
+    let stage = Stage::new(Transport::Tcp, Algorithm::Zstd);
+    let mut client = stage.connect();
+    let mut server = stage.listener.accept().unwrap();
+    let greeting = Greeting { auth_plugin: b"mysql_clear_password".to_vec(), ..greeting() };
+    send(&mut server, 0, &greeting.build());
+    client.receive().unwrap();
+    let mut without = Login { auth_plugin: None, ..login(Algorithm::Uncompressed) }.build();
+    without.pop();
+    send(&mut client, 1, &without);
+    let passed = Login::parse(&server.receive().unwrap().payload).unwrap();
+    assert_eq!(passed.auth_plugin.as_deref(), Some(&b"mysql_native_password"[..]));
+    assert_eq!((passed.auth_response, passed.zstd_level), (vec![9; 32].into(), Some(3)));
+    send(&mut server, 2, OK);
+    assert_eq!(client.receive().unwrap().payload, OK);
 }
 
 /// The word that asks for nothing comes with the OK.
