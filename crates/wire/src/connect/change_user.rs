@@ -8,7 +8,9 @@
 //! Not here: the exchange that follows (`auth`).
 
 use super::auth::NO_PLUGIN;
-use super::login::replace_attributes;
+use zeroize::Zeroizing;
+
+use super::login::{replace_attributes, room_for};
 use crate::{Capabilities, Fault, Reader, write_lenenc_bytes};
 
 /// The plugin that made the response in a COM_CHANGE_USER; empty when it isn't named.
@@ -50,7 +52,10 @@ pub fn for_server_leg(
     let mut reader = Reader::new(payload);
     reader.u8()?;
     reader.nul_terminated()?;
-    let mut out = payload.get(..reader.position()).unwrap_or_default().to_vec();
+    // Wiped if something is amiss behind the response.
+    let mut out = Zeroizing::new(room_for(payload.len(), attributes));
+    let capacity = out.capacity();
+    out.extend_from_slice(payload.get(..reader.position()).unwrap_or_default());
     let response_begin = reader.position();
     let response_len = usize::from(reader.u8()?);
     reader.bytes(response_len)?;
@@ -75,7 +80,8 @@ pub fn for_server_leg(
         write_lenenc_bytes(&mut out, &replace_attributes(own, attributes));
     }
     out.extend_from_slice(reader.rest());
-    Ok(out)
+    debug_assert_eq!(out.capacity(), capacity, "a copy was left behind");
+    Ok(std::mem::take(&mut *out))
 }
 
 #[cfg(test)]

@@ -122,7 +122,11 @@ impl Login {
 
     /// The payload; the flags decide which fields are written.
     pub fn build(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(128);
+        let optional = [&self.database, &self.auth_plugin, &self.attributes];
+        let optional_len: usize = optional.iter().map(|field| field.as_ref().map_or(0, Vec::len)).sum();
+        let mut out =
+            room_for(SSL_REQUEST_LEN + self.user.len() + self.auth_response.len() + optional_len, &[]);
+        let capacity = out.capacity();
         out.extend_from_slice(&self.capabilities.mysql_bits().to_le_bytes());
         out.extend_from_slice(&self.max_packet_len.to_le_bytes());
         out.push(self.charset);
@@ -130,6 +134,7 @@ impl Login {
         out.extend_from_slice(&self.capabilities.mariadb_bits().to_le_bytes());
         self.write_fields(&mut out);
         out.extend(self.zstd_level);
+        debug_assert_eq!(out.capacity(), capacity, "a copy was left behind");
         out
     }
 
@@ -166,18 +171,20 @@ impl Login {
         let head = payload.get(..head_len).unwrap_or_default();
         // What was announced and left out must be there before the level, which would be taken for it.
         let is_filled_up = leg.zstd_level.is_some() && login.leaves_out();
-        let mut out = if leg.asks_for_switch || !leg.attributes.is_empty() || is_filled_up {
-            login.clone().rewritten(head, leg)
+        let mut out = room_for(payload.len(), leg.attributes);
+        let capacity = out.capacity();
+        if leg.asks_for_switch || !leg.attributes.is_empty() || is_filled_up {
+            login.clone().rewrite(head, leg, &mut out);
         } else {
-            let mut out = leg.bits().mysql_bits().to_le_bytes().to_vec();
+            out.extend_from_slice(&leg.bits().mysql_bits().to_le_bytes());
             out.extend_from_slice(head.get(4..).unwrap_or_default());
-            out
-        };
+        }
         out.extend(leg.zstd_level);
         if !login.capabilities.contains(Capabilities::ZSTD_COMPRESSION_ALGORITHM) {
             // Not a level: something of the client's that we don't know. The server shall judge it.
             out.extend_from_slice(payload.get(head_len..).unwrap_or_default());
         }
+        debug_assert_eq!(out.capacity(), capacity, "a copy was left behind");
         Ok(out)
     }
 
@@ -193,7 +200,7 @@ impl Login {
     }
 
     /// Everything up to the attributes, with a switch asked for, attributes replaced, or absent fields filled up.
-    fn rewritten(mut self, head: &[u8], leg: &ServerLeg<'_>) -> Vec<u8> {
+    fn rewrite(mut self, head: &[u8], leg: &ServerLeg<'_>, out: &mut Vec<u8>) {
         if leg.asks_for_switch {
             self.auth_response.clear();
             self.auth_plugin = Some(NO_PLUGIN.to_vec());
@@ -204,10 +211,9 @@ impl Login {
             let own = self.attributes.take().unwrap_or_default();
             self.attributes = Some(replace_attributes(&own, leg.attributes));
         }
-        let mut out = self.capabilities.mysql_bits().to_le_bytes().to_vec();
+        out.extend_from_slice(&self.capabilities.mysql_bits().to_le_bytes());
         out.extend_from_slice(head.get(4..SSL_REQUEST_LEN).unwrap_or_default());
-        self.write_fields(&mut out);
-        out
+        self.write_fields(out);
     }
 }
 
@@ -267,6 +273,14 @@ pub fn apply_ssl_request(ssl_request: &[u8], login: &mut [u8]) {
     }
 }
 
+/// A buffer for a login or COM_CHANGE_USER of about `len` bytes, rewritten, with `added`. A `Vec` that grows frees its old
+/// memory as it is, and what is in it may let somebody in.
+pub(super) fn room_for(len: usize, added: &[(&[u8], &[u8])]) -> Vec<u8> {
+    let added_len: usize =
+        added.iter().map(|(name, value)| name.len() + value.len() + 2 * LENENC_LEN_MAX).sum();
+    Vec::with_capacity(len + added_len + REWRITTEN_LEN_MAX)
+}
+
 /// `added`, and behind them `own` without those of the same names: a server that cuts a long list cuts its end.
 pub(super) fn replace_attributes(own: &[u8], added: &[(&[u8], &[u8])]) -> Vec<u8> {
     let mut out = Vec::with_capacity(own.len() + 64);
@@ -312,6 +326,10 @@ pub fn foreign_protocol(first: &[u8]) -> Option<&'static str> {
 const ATTRIBUTES_LEN_MAX: usize = 65_535;
 /// What servers take the response for where its plugin isn't named.
 pub const UNNAMED_PLUGIN: &[u8] = b"mysql_native_password";
+/// A number before a string, bytes.
+const LENENC_LEN_MAX: usize = 9;
+/// More than a rewritten packet has beside its attributes: another plugin's name (27), three lengths, ends of fields, a level.
+const REWRITTEN_LEN_MAX: usize = 96;
 /// Caps, max packet, charset and filler: a login that ends there asks for TLS.
 const SSL_REQUEST_LEN: usize = 32;
 const CAPABILITIES: Range<usize> = 0..4;
@@ -393,6 +411,28 @@ mod tests {
         let leg = ServerLeg { capabilities: plain, attributes: &attributes, ..ServerLeg::default() };
         let with = Login::parse(&Login::for_server_leg(&payload, &leg).unwrap()).unwrap();
         assert_eq!((with.auth_plugin, with.zstd_level), (filled.auth_plugin, None));
+    }
+
+    /// The assertions in the code itself would fail.
+    #[test]
+    fn a_rewritten_login_never_outgrows_its_first_room() {
+        let long = vec![b'x'; 250];
+        let attributes = [(long.as_slice(), long.as_slice()), (b"", b"")];
+        let smallest = Login { user: Vec::new(), database: None, auth_plugin: None, ..login() };
+        for login in [smallest, login(), Login { auth_response: long.clone().into(), ..login() }] {
+            let whole = Login { attributes: None, zstd_level: None, ..login.clone() }.build();
+            // With the empty length of attributes and what was left out, and without.
+            for payload in [&whole[..], &whole[..whole.len() - 2]] {
+                for (asks_for_switch, attributes) in
+                    [(false, &[][..]), (true, &[]), (false, &attributes), (true, &attributes)]
+                {
+                    let capabilities = login.capabilities;
+                    let leg = ServerLeg { capabilities, zstd_level: Some(3), asks_for_switch, attributes };
+                    let rewritten = Login::for_server_leg(payload, &leg).unwrap();
+                    assert_eq!(Login::parse(&rewritten).unwrap().zstd_level, Some(3));
+                }
+            }
+        }
     }
 
     #[test]
