@@ -47,9 +47,9 @@ pub(crate) async fn end_handshake(mut server: Channel) -> Result<Option<ErrPacke
     within_time(log_in_as_nobody(server)).await
 }
 
-/// Ends an authentication exchange in which it is the client's turn, with wrong answers, and closes.
-pub(crate) async fn end_exchange(server: Channel) -> Result<Option<ErrPacket>, Cause> {
-    within_time(answer_wrongly(server)).await
+/// Ends an authentication exchange in which it is the client's turn, with wrong answers, this one first, and closes.
+pub(crate) async fn end_exchange(server: Channel, answer: &'static [u8]) -> Result<Option<ErrPacket>, Cause> {
+    within_time(answer_wrongly(server, answer)).await
 }
 
 async fn within_time(
@@ -77,28 +77,43 @@ async fn log_in_as_nobody(mut server: Channel) -> Result<Option<ErrPacket>, Caus
         Some(&err::HEADER) => Ok(Some(ErrPacket::parse(&said)?)),
         Some(&ok::HEADER) | None => Ok(None),
         // A switch, or more data.
-        Some(_) => answer_wrongly(server).await,
+        Some(_) => answer_wrongly(server, wrong_answer_to(&said).unwrap_or(WRONG_ANSWER)).await,
     }
 }
 
-async fn answer_wrongly(mut server: Channel) -> Result<Option<ErrPacket>, Cause> {
+async fn answer_wrongly(mut server: Channel, mut answer: &'static [u8]) -> Result<Option<ErrPacket>, Cause> {
     for _ in 0..ROUNDS_MAX {
-        server.write(&WRONG_ANSWER).await?;
+        server.write(answer).await?;
         let said = server.read().await?;
         match said.first() {
             Some(&err::HEADER) => return Ok(Some(ErrPacket::parse(&said)?)),
             Some(&ok::HEADER) | None => break,
-            Some(_) => {}
+            Some(_) => answer = wrong_answer_to(&said).unwrap_or(answer),
         }
     }
     Ok(None)
 }
 
+/// Where the packet switches to another plugin, which servers do for accounts that don't exist, too.
+pub(super) fn wrong_answer_to(said: &[u8]) -> Option<&'static [u8]> {
+    let (&first, named) = said.split_first()?;
+    (first == AUTH_SWITCH).then(|| wrong_answer(named.split(|byte| *byte == 0).next().unwrap_or_default()))
+}
+
+/// Of the length that the plugin wants: MariaDB counts any other as a broken handshake, and MySQL counts an empty answer.
+pub(crate) fn wrong_answer(plugin: &[u8]) -> &'static [u8] {
+    if plugin == ED25519 { &WRONG_SIGNATURE } else { WRONG_ANSWER }
+}
+
 /// An account name that says in the server's log what happened.
 const NOBODY: &[u8] = b"wirepress_probe";
-/// As long as mysql_native_password's scramble: MariaDB counts any other length as a broken handshake, and MySQL
-/// counts an empty answer. caching_sha2_password takes it for a password that can't be decrypted.
-const WRONG_ANSWER: [u8; 20] = [0; 20];
+/// As long as mysql_native_password's scramble. caching_sha2_password takes it for a password that can't be decrypted.
+pub(crate) const WRONG_ANSWER: &[u8] = &[0; 20];
+/// As long as a signature.
+const WRONG_SIGNATURE: [u8; 64] = [0; 64];
+/// MariaDB's name of what a client needs for it.
+const ED25519: &[u8] = b"client_ed25519";
+const AUTH_SWITCH: u8 = 0xfe;
 /// Known to every version of both servers.
 const UTF8MB4_GENERAL_CI: u8 = 45;
 /// A denied login takes one or two.

@@ -37,7 +37,7 @@ use zeroize::Zeroizing;
 
 pub(crate) use channel::Channel;
 use exchange::Packets;
-pub(crate) use farewell::{end_exchange, end_handshake, leave};
+pub(crate) use farewell::{WRONG_ANSWER, end_exchange, end_handshake, leave, wrong_answer};
 pub(crate) use greet::{is_no_login, open};
 pub(crate) use server_leg::{HeldTrial, ServerLegChoice};
 
@@ -98,6 +98,8 @@ pub(crate) struct Handshake {
     has_proxy_header: bool,
     /// Version of a server that may have taken our PROXY header for a login; its next packet tells.
     may_lack_proxy_protocol: Option<String>,
+    /// What ends an exchange that the client leaves.
+    wrong_answer: &'static [u8],
     login_timeout: Duration,
     /// Its place among the connections of its address.
     pub(crate) address_permit: Option<AddressPermit>,
@@ -115,6 +117,7 @@ impl Handshake {
             phase: Phase::Dial,
             has_proxy_header: false,
             may_lack_proxy_protocol: None,
+            wrong_answer: WRONG_ANSWER,
             login_timeout,
             address_permit: None,
         }
@@ -313,7 +316,7 @@ impl Handshake {
                 Some(_) if self.phase == Phase::Authentication && failed_side == Side::Server => {}
                 Some(server) if self.phase == Phase::Authentication => {
                     // Nobody can help it.
-                    if let Err(cause) = end_exchange(server).await {
+                    if let Err(cause) = end_exchange(server, self.wrong_answer).await {
                         tracing::debug!(%cause, "the handshake with the server could not be ended");
                     }
                 }
@@ -370,7 +373,10 @@ impl Packets for Handshake {
 
     async fn write(&mut self, side: Side, payload: &[u8]) -> Result<(), SessionError> {
         let written = match (side, &mut self.server) {
-            (Side::Client, _) => self.client.write(payload).await,
+            (Side::Client, _) => {
+                self.wrong_answer = farewell::wrong_answer_to(payload).unwrap_or(self.wrong_answer);
+                self.client.write(payload).await
+            }
             (Side::Server, Some(server)) => {
                 let written = server.write(payload).await;
                 self.judge(written)

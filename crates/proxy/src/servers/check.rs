@@ -54,13 +54,13 @@ async fn look(route: &Route, address: &Address, lookups: &Lookups) -> Result<See
         Some(account) => {
             let asked = monitor::ask(&mut server, &greeting, route, address, account);
             match timeout(limit, asked).await {
-                Ok(Err(Cause::Protocol(fault @ Fault::AuthPluginUnknown(_)))) => {
-                    drop(connect::end_exchange(server).await);
-                    Ok(monitor::can_not_log_in(&fault))
+                Ok(Err(Cause::Protocol(Fault::AuthPluginUnknown(plugin)))) => {
+                    drop(connect::end_exchange(server, connect::wrong_answer(plugin.as_bytes())).await);
+                    Ok(monitor::can_not_log_in(&Fault::AuthPluginUnknown(plugin)))
                 }
                 Ok(asked) => asked,
                 Err(_) => {
-                    drop(connect::end_exchange(server).await);
+                    drop(connect::end_exchange(server, connect::WRONG_ANSWER).await);
                     Err(Cause::TimedOut(limit.as_secs()))
                 }
             }

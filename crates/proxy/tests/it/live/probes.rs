@@ -13,7 +13,9 @@ use std::time::Duration;
 use lab::namespace::Namespace;
 use lab::real::{Kind, Options, PASSWORD, RealServer, USER, required_with, root_or_skip};
 use lab::wait::wait_until;
-use proxy::{Address, ListenerConfig, ListenerTls, Proxy, ServerTls, SslMode, TlsMode, make_self_signed};
+use proxy::{
+    Address, ListenerConfig, ListenerTls, Monitor, Proxy, ServerTls, SslMode, TlsMode, make_self_signed,
+};
 use tempfile::TempDir;
 use wire::Capabilities;
 use wire::connect::Login;
@@ -313,6 +315,11 @@ fn a_thousand_probes_leave_logins_working_on_mariadb() {
     a_thousand_probes_leave_logins_working(Kind::MariaDb);
 }
 
+fn connections(server: &RealServer) -> u64 {
+    let row = server.sql("show global status like 'Connections'").unwrap();
+    row.split('\t').nth(1).unwrap().parse().unwrap()
+}
+
 /// Checks without an account, and with one that may not log in, as often as they can.
 fn health_checks_are_no_connect_errors(kind: Kind) {
     if !root_or_skip() {
@@ -328,11 +335,7 @@ fn health_checks_are_no_connect_errors(kind: Kind) {
     config.health_check.interval = Some(Duration::from_millis(1));
     let proxy = Proxy::start(config).unwrap();
     let Address::Tcp { port, .. } = *proxy.address() else { unreachable!() };
-    let checks = || -> u64 {
-        let row = server.sql("show global status like 'Connections'").unwrap();
-        row.split('\t').nth(1).unwrap().parse().unwrap()
-    };
-    while checks() < 400 {
+    while connections(&server) < 400 {
         assert!(proxy.servers_down().len() < 2, "{:?}", proxy.servers_down());
     }
     assert_eq!(login_error(&server, "127.0.0.1", port), None);
@@ -340,6 +343,45 @@ fn health_checks_are_no_connect_errors(kind: Kind) {
         let counted = server.sql("select coalesce(sum(sum_connect_errors + count_handshake_errors), 0) from performance_schema.host_cache");
         assert_eq!(counted.unwrap(), "0");
     }
+}
+
+/// MariaDB counts an answer of a wrong length.
+#[test]
+fn checks_and_probes_are_no_connect_errors_where_mariadb_asks_for_signatures() {
+    if !root_or_skip() {
+        return;
+    }
+    let namespace = Namespace::new().unwrap();
+    let options = Options::new().argument("--plugin-load-add=auth_ed25519");
+    let Some(server) = server_in(&namespace, Kind::MariaDb, options) else { return };
+    for account in (0..20).map(|number| format!("account_{number}")).chain(["monitor".to_owned()]) {
+        server
+            .sql(&format!("create user {account} identified via ed25519 using password('secret')"))
+            .unwrap();
+    }
+    let host = namespace.address().to_string();
+    let target = Address::Tcp { host, port: server.address().port() };
+    let mut config = ListenerConfig::new("127.0.0.1:0".parse().unwrap(), target);
+    let password_file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&password_file, "secret").unwrap();
+    config.health_check.interval = Some(Duration::from_millis(1));
+    config.health_check.monitor =
+        Some(Monitor { user: "monitor".to_owned(), password_file: password_file.path().to_owned() });
+    let proxy = Proxy::start(config).unwrap();
+    let Address::Tcp { port, .. } = *proxy.address() else { unreachable!() };
+    while connections(&server) < 400 {
+        assert_eq!(proxy.servers_down(), []);
+    }
+    for _ in 0..150 {
+        probe(("127.0.0.1", port), 1);
+        // Leaves when it is asked for a signature.
+        let mut socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        read_greeting(&mut socket);
+        let login = Login { user: b"monitor".to_vec(), ..stranger(Capabilities::NONE) };
+        socket.write_all(&packet(&login.build(), 1)).unwrap();
+        socket.read_exact(&mut [0]).unwrap();
+    }
+    assert_eq!(login_error(&server, "127.0.0.1", port), None);
 }
 
 #[test]
