@@ -88,7 +88,7 @@ fn is_usage(error: &anyhow::Error) -> bool {
                     | admin::Fault::Password { .. }
             )
         )
-        || error.is::<standard_streams::AtTerminal>()
+        || error.is::<standard_streams::NoStream>()
         || error.is::<top::NoTerminal>()
         || error.is::<send_command::BadSecurity>()
         || error.is::<proxy::TlsError>()

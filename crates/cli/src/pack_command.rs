@@ -10,12 +10,12 @@ use transfer::{Fault, Meter, PackOptions, Rule, Summary, UnpackOptions};
 
 use crate::pack_args::{PackArgs, ReportArgs, UnpackArgs};
 use crate::progress::{Progress, Sized, json, megabytes, per_second};
-use crate::standard_streams::{self, AtTerminal};
+use crate::standard_streams::{self, NoStream};
 
 /// Packs standard input to standard output.
 pub(crate) fn pack(PackArgs { packing: args }: &PackArgs) -> anyhow::Result<()> {
     if io::stdout().is_terminal() {
-        return Err(AtTerminal::Output.into());
+        return Err(NoStream::Output.into());
     }
     let (input, output) = (standard_streams::input()?, standard_streams::output()?);
     let rule = match args.level.fixed() {
@@ -26,7 +26,9 @@ pub(crate) fn pack(PackArgs { packing: args }: &PackArgs) -> anyhow::Result<()> 
     let threads = args.threads.count();
     let options = PackOptions { rule, threads };
     let summary = told("wirepress pack", &args.report, Sized::Plain(args.size), |meter| {
-        transfer::pack(input, &output, &options, meter)
+        let summary = transfer::pack(input, &output, &options, meter)?;
+        standard_streams::keep(&output).map_err(Fault::Write)?;
+        Ok(summary)
     })?;
     if let Some((summary, took)) = summary {
         let how = match rule {
@@ -41,17 +43,19 @@ pub(crate) fn pack(PackArgs { packing: args }: &PackArgs) -> anyhow::Result<()> 
 /// Unpacks standard input to standard output.
 pub(crate) fn unpack(args: &UnpackArgs) -> anyhow::Result<()> {
     let input = standard_streams::input()?;
+    let output = (!args.test).then(standard_streams::output).transpose()?;
     let threads = args.threads.count();
     let mut options = UnpackOptions { foreign: args.foreign, ..UnpackOptions::new(threads) };
     if let Some(memory_len) = args.memory {
         options.memory_len = memory_len;
     }
     let summary = told("wirepress unpack", &args.report, Sized::Packed(args.size), |meter| {
-        if args.test {
+        let Some(mut output) = output else {
             return transfer::unpack(input, io::sink(), &options, meter);
-        }
-        let output = standard_streams::output().map_err(|error| Fault::Write(io::Error::other(error)))?;
-        transfer::unpack(input, output, &options, meter)
+        };
+        let summary = transfer::unpack(input, &mut output, &options, meter)?;
+        standard_streams::keep(&output).map_err(Fault::Write)?;
+        Ok(summary)
     })?;
     if let Some((summary, took)) = summary {
         let how = match (args.foreign, args.test) {

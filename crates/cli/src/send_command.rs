@@ -65,6 +65,10 @@ pub(crate) fn receive(args: &ReceiveArgs) -> anyhow::Result<()> {
         // A piece may be on its way when another end's window is full.
         window_len: WINDOW_LEN + WINDOW_LEN / 4,
     };
+    if args.command.is_empty() {
+        // Before anybody comes.
+        standard_streams::output()?;
+    }
     let receiver = Receiver::bind(&args.listen, options)?;
     let name = "wirepress receive";
     if !args.report.quiet {

@@ -206,3 +206,47 @@ fn progress_tells_the_closing_line_too_and_bad_arguments_exit_with_64() {
         assert!(output.stdout.is_empty());
     }
 }
+
+/// Rust's runtime opens /dev/null in their place, which takes everything.
+#[test]
+fn a_closed_stream_is_no_dev_null() {
+    let packed = run(&["pack"], b"rows").stdout;
+    for (line, input, code, words) in [
+        ("unpack >&-", &packed[..], 64, "standard output is closed"),
+        ("pack >&-", b"rows", 64, "standard output is closed"),
+        ("pack <&-", b"", 64, "standard input is closed"),
+        ("receive --listen 127.0.0.1:0 --insecure >&-", b"", 64, "standard output is closed"),
+        ("send --to 127.0.0.1:1 --insecure --start-timeout 1 <&-", b"", 64, "standard input is closed"),
+        ("unpack > /dev/null", &packed, 0, "verified"),
+        ("pack < /dev/null > /dev/null", b"", 0, "wirepress pack: 0.0 MB"),
+    ] {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("exec \"$0\" {line}"), env!("CARGO_BIN_EXE_wirepress")]);
+        let output = filter(shell, input);
+        assert_eq!(output.status.code(), Some(code), "{line}: {}", told(&output));
+        assert!(told(&output).contains(words), "{line}: {}", told(&output));
+    }
+}
+
+/// A quota, or another host's file system, may tell only then.
+#[test]
+fn a_file_that_is_not_kept_is_no_success() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, library) = (folder.path().join("full.c"), folder.path().join("full.so"));
+    std::fs::write(&source, "#include <errno.h>\nint fdatasync(int fd) { errno = EDQUOT; return -1; }\n")
+        .unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-o"]).args([&library, &source]);
+    assert!(compiler.status().unwrap().success());
+    let packed = run(&["pack"], b"rows").stdout;
+    for (args, input) in [(["pack", "-q"], &b"rows"[..]), (["unpack", "-q"], &packed)] {
+        let file = std::fs::File::create(folder.path().join("out")).unwrap();
+        let mut command = wirepress(&args);
+        command.env("LD_PRELOAD", &library).stdin(Stdio::piped()).stderr(Stdio::piped()).stdout(file);
+        let mut child = command.spawn().unwrap();
+        drop(child.stdin.take().unwrap().write_all(input));
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        assert!(told(&output).contains("cannot write the output: "), "{args:?}: {}", told(&output));
+    }
+}
