@@ -1,36 +1,36 @@
-//! A command whose output is sent, or whose input is what was received.
+//! A command that we run, and one whose output is sent.
 //!
 //! Invariants: the end of its output counts only if it ended well; it never outlives us, unless SIGKILL ends us: whatever
 //! else fails, and at SIGTERM, SIGINT and SIGHUP, it is killed and waited for, with the processes of its group. It has a group of
 //! its own, unless there is a terminal, from which it may want a password.
 //!
-//! Not here: processes that it has put into other groups.
+//! Not here: what a command reads (`sink`), processes that it has put into other groups.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::ending_signals::EndingSignals;
+use crate::ending_signals::{EndingSignals, last_words};
 use crate::standard_streams;
 
 /// Killed and waited for when dropped.
-struct Running {
-    child: Child,
-    name: String,
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    pub(crate) name: String,
     has_group: bool,
     /// It has got all that there is: from here on its end is no surprise.
-    has_all: bool,
+    pub(crate) has_all: bool,
 }
 
 impl Running {
     /// Kills it and its group, if it hasn't ended.
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         // Not yet waited for, so that its number can't be somebody else's.
         if let Ok(None) = self.child.try_wait() {
             let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
@@ -60,14 +60,14 @@ impl Drop for Running {
 }
 
 /// A command that several threads know.
-type Shared = Arc<Mutex<Running>>;
+pub(crate) type Shared = Arc<Mutex<Running>>;
 
-fn lock(running: &Shared) -> MutexGuard<'_, Running> {
+pub(crate) fn lock(running: &Shared) -> MutexGuard<'_, Running> {
     running.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Waits for the command's end, which must be a good one; somebody else may end it meanwhile.
-fn end(running: &Shared) -> io::Result<()> {
+pub(crate) fn end(running: &Shared) -> io::Result<()> {
     loop {
         let mut running = lock(running);
         if running.child.try_wait()?.is_some() {
@@ -120,73 +120,8 @@ impl Read for Source {
     }
 }
 
-/// Where what was received goes.
-pub(crate) enum Sink {
-    /// Our own output.
-    Standard(File),
-    /// A command's input.
-    Child(Option<ChildStdin>, SinkChild),
-}
-
-/// The command behind a sink.
-pub(crate) struct SinkChild(Shared);
-
-impl Sink {
-    /// Starts the command, if there is one.
-    pub(crate) fn start(command: &[String]) -> anyhow::Result<Self> {
-        let Some(running) = start(command, |command| command.stdin(Stdio::piped()))? else {
-            return Ok(Self::Standard(standard_streams::output()?));
-        };
-        let input = lock(&running).child.stdin.take().context("the command has no input")?;
-        standard_streams::widen(&input);
-        Ok(Self::Child(Some(input), SinkChild(running)))
-    }
-
-    /// Tells, whenever it is asked, whether the command has ended before its input did: nothing may be written for long.
-    pub(crate) fn watch(&self) -> impl Fn() -> Option<String> + Send + 'static {
-        let child = match self {
-            Self::Standard(_) => None,
-            Self::Child(_, child) => Some(Arc::clone(&child.0)),
-        };
-        move || {
-            let mut running = lock(child.as_ref()?);
-            let status = if running.has_all { None } else { running.child.try_wait().ok()? }?;
-            Some(format!("'{}' ended before its input did: {status}", running.name))
-        }
-    }
-
-    /// Closes the command's input and waits for it; or kills it, if what it got isn't whole.
-    pub(crate) fn end(&mut self, is_whole: bool) -> io::Result<()> {
-        match self {
-            Self::Standard(_) => Ok(()),
-            Self::Child(input, child) => {
-                if !is_whole {
-                    // Before its input ends: it must not take the end for a good one.
-                    lock(&child.0).kill();
-                }
-                lock(&child.0).has_all = true;
-                drop(input.take());
-                end(&child.0)
-            }
-        }
-    }
-}
-
-impl Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Standard(file) => file.write(bytes),
-            Self::Child(Some(input), _) => input.write(bytes),
-            Self::Child(None, _) => Err(io::ErrorKind::BrokenPipe.into()),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-fn start(
+/// Starts a command; `None` without one.
+pub(crate) fn start(
     command: &[String],
     pipe: impl FnOnce(&mut Command) -> &mut Command,
 ) -> anyhow::Result<Option<Shared>> {
@@ -210,7 +145,7 @@ fn start(
                 running.kill();
             }
             // The exit code tells it, too.
-            drop(writeln!(io::stderr(), "wirepress: ended by {}", ending.name));
+            last_words(format!("wirepress: ended by {}", ending.name));
             std::process::exit(ending.exit_code);
         })
         .context("cannot watch for signals")?;

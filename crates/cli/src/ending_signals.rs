@@ -5,8 +5,10 @@
 //!
 //! Not here: a running proxy, which drains (`words`).
 
-use std::io;
+use std::io::{self, Write};
+use std::sync::mpsc::channel;
 use std::task::Poll;
+use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -63,6 +65,22 @@ impl EndingSignals {
         Ok(())
     }
 }
+
+/// Writes a line to standard error, as far as somebody takes it in time: whoever ends must not wait for who doesn't read.
+pub(crate) fn last_words(line: String) {
+    let (done, is_done) = channel();
+    let write = move || {
+        // The exit code tells it, too.
+        drop(writeln!(io::stderr(), "{line}"));
+        done.send(()).ok();
+    };
+    if std::thread::Builder::new().name("last words".to_owned()).spawn(write).is_ok() {
+        is_done.recv_timeout(LAST_WORDS).ok();
+    }
+}
+
+/// Who reads at all reads a line in this time.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The signals that a process ignores, the first in the lowest bit.
 ///

@@ -25,6 +25,7 @@ mod proxy_command;
 mod send_args;
 mod send_command;
 mod settings;
+mod sink;
 mod standard_streams;
 mod status_command;
 mod top;

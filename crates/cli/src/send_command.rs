@@ -12,10 +12,11 @@ use transfer::net::{
 };
 use transfer::{Fault, PackOptions, Rule, UnpackOptions, memory};
 
-use crate::child::{Sink, Source};
+use crate::child::Source;
 use crate::pack_command::{close, shares, told};
 use crate::progress::Sized;
 use crate::send_args::{PatienceArgs, ReceiveArgs, SecurityArgs, SendArgs};
+use crate::sink::Sink;
 use crate::standard_streams;
 
 /// A key or certificate that can't be used: the command line is at fault.

@@ -29,19 +29,11 @@ impl Lab {
     }
 
     /// A receiver and its address.
-    fn receive(&self, args: &[&str], command: &str) -> (Child, String, BufReader<std::process::ChildStderr>) {
+    fn receive(&self, args: &[&str], command: &str) -> Listening {
         let mut receive = wirepress();
         receive.args(["receive", "--listen", "127.0.0.1:0", "--start-timeout", "20"]).args(args);
         receive.args(["--", "sh", "-c", command]).current_dir(self.0.path());
-        let mut child = receive.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        let mut words = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        words.read_line(&mut line).unwrap();
-        let address = line
-            .trim_end()
-            .strip_prefix("wirepress receive: listening on ")
-            .unwrap_or_else(|| panic!("{line}"));
-        (child, address.to_owned(), words)
+        listening(receive.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap())
     }
 
     fn sender(&self, to: &str, args: &[&str], command: &str) -> Command {
@@ -54,6 +46,18 @@ impl Lab {
     fn send(&self, to: &str, args: &[&str], command: &str) -> Output {
         self.sender(to, args, command).output().unwrap()
     }
+}
+
+/// A receiver, its address and its words.
+type Listening = (Child, String, BufReader<std::process::ChildStderr>);
+
+fn listening(mut receiver: Child) -> Listening {
+    let mut words = BufReader::new(receiver.stderr.take().unwrap());
+    let mut line = String::new();
+    words.read_line(&mut line).unwrap();
+    let address =
+        line.trim_end().strip_prefix("wirepress receive: listening on ").unwrap_or_else(|| panic!("{line}"));
+    (receiver, address.to_owned(), words)
 }
 
 /// With signals as a terminal leaves them: whoever runs the tests may ignore some (`nohup`, a shell's `&`), and then so
@@ -73,6 +77,18 @@ fn ended(mut child: Child, mut words: impl Read) -> (Option<i32>, String) {
     let mut text = String::new();
     words.read_to_string(&mut text).unwrap();
     (child.wait().unwrap().code(), text)
+}
+
+/// The same of one that may hang, which is killed then.
+fn ended_in_time(mut child: Child, words: impl Read) -> (Option<i32>, String) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while child.try_wait().unwrap().is_none() {
+        if std::time::Instant::now() > deadline {
+            child.kill().unwrap();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    ended(child, words)
 }
 
 const KEY: [&str; 2] = ["--key-file", "key"];
@@ -170,6 +186,64 @@ fn an_end_that_is_killed_fails_the_other_in_time() {
     let (code, words) = ended(child, words);
     assert_eq!(code, Some(1), "{words}");
     assert!(words.contains("the sender is gone"), "{words}");
+}
+
+/// It holds a pipe's full of the stream, and the receiver waits with the rest.
+#[test]
+fn nobody_waits_for_a_reader_that_reads_nothing_when_the_sender_is_gone() {
+    let lab = Lab::new();
+    let mut stdout = wirepress();
+    stdout.args(["receive", "--listen", "127.0.0.1:0", "--key-file", "key", "--reconnect-timeout", "1"]);
+    stdout.current_dir(lab.0.path()).stderr(Stdio::piped()).stdout(Stdio::piped());
+    let patient = [&KEY[..], &["--reconnect-timeout", "1"]].concat();
+    for is_command in [true, false] {
+        let (mut child, to, words) = if is_command {
+            lab.receive(&patient, "echo $$ > pid; exec sleep 1000")
+        } else {
+            listening(stdout.spawn().unwrap())
+        };
+        let unread = child.stdout.take();
+        // It outlives a sender that is killed.
+        let mut sender = lab.sender(&to, &KEY, "cat rows; echo > sent; exec sleep 20");
+        let mut sender = sender.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        await_file(&lab.path("sent"));
+        // So that the reader's pipe is full.
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        sender.kill().unwrap();
+        sender.wait().unwrap();
+        let (code, words) = ended_in_time(child, words);
+        assert_eq!(code, Some(1), "{words}");
+        assert!(words.contains("nobody reads it, and the sender is gone"), "{words}");
+        drop(unread);
+        std::fs::remove_file(lab.path("sent")).unwrap();
+    }
+    assert!(is_gone(std::fs::read_to_string(lab.path("pid")).unwrap().trim()));
+}
+
+/// Whoever listens to it has gone to sleep.
+#[test]
+fn a_signal_ends_us_though_standard_error_takes_nothing() {
+    let lab = Lab::new();
+    let (_unread, full) = rustix::pipe::pipe().unwrap();
+    rustix::io::ioctl_fionbio(&full, true).unwrap();
+    while rustix::io::write(&full, &[b'x'; 4096]).is_ok() {}
+    rustix::io::ioctl_fionbio(&full, false).unwrap();
+    let mut sender = lab.sender("127.0.0.1:1", &KEY, "echo $$ > source; exec sleep 20 2>/dev/null");
+    let mut sender = sender.stderr(full).spawn().unwrap();
+    await_file(&lab.path("source"));
+    let pid = rustix::process::Pid::from_child(&sender);
+    rustix::process::kill_process(pid, Signal::TERM).unwrap();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    let status = loop {
+        if let Some(status) = sender.try_wait().unwrap() {
+            break status;
+        }
+        if std::time::Instant::now() > deadline {
+            sender.kill().unwrap();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    };
+    assert_eq!(status.code(), Some(128 + Signal::TERM.as_raw()));
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //!   L last       its number        its bytes: no piece follows             sender
 //!   A delivered  up to here                                                receiver
 //!   K alive                                                                both
-//!   D done                                                                 receiver
+//!   D done                                                                 receiver; and the sender, when it has read that
 //!   F failed                       why                                     both
 //! ```
 //! Not here: when which is said (`send`, `receive`).

@@ -5,7 +5,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::pin::pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use tokio::time::{interval, sleep, timeout};
 use tokio_rustls::rustls::ServerConfig;
 
 use super::connection::{Connection, accept};
-use super::message::{FAREWELL, Kind, Message, PIECE_LEN_MAX, WORDS_LEN_MAX, until_end, write};
+use super::message::{FAREWELL, Kind, Message, PIECE_LEN_MAX, WORDS_LEN_MAX, write};
 use super::reorder::{Reorder, Stream};
 use super::send::words_of;
 use super::{ALIVE_PAUSE, Patience, Security};
@@ -33,6 +33,22 @@ pub struct ReceiveOptions {
     /// Most bytes that may wait for pieces before them: at least the sender's window.
     pub window_len: usize,
 }
+
+/// Whoever takes what is received, as the network's thread asks and tells him.
+pub trait Taker: Send + 'static {
+    /// Asked again and again: once it tells why nothing more can be taken, reading fails with that.
+    fn hindrance(&self) -> Option<String> {
+        None
+    }
+
+    /// The transfer has failed, and what came before is still being taken after a grace: don't wait for that any longer.
+    fn abandon(&self, words: &str) {
+        let _ = words;
+    }
+}
+
+/// Takes whatever comes, by itself.
+impl Taker for () {}
 
 /// A listening receiver.
 pub struct Receiver {
@@ -74,10 +90,10 @@ impl Receiver {
 
     /// Gives one sender's stream to `unpack`, and tells the sender how that ended.
     ///
-    /// `hindrance` is asked again and again: once it tells why nothing more can be taken, reading fails with that.
+    /// Success is told again and again, until the sender says that it knows, or for as long as it may take to reconnect.
     pub fn run(
         self,
-        hindrance: impl Fn() -> Option<String> + Send + 'static,
+        taker: impl Taker,
         unpack: impl FnOnce(Box<dyn io::Read + Send>) -> Result<Summary, Fault>,
     ) -> Result<Summary, Fault> {
         let reorder = Arc::new(Reorder::new(self.options.window_len));
@@ -90,6 +106,7 @@ impl Receiver {
             sender: Mutex::default(),
             live: AtomicUsize::new(0),
             told: AtomicUsize::new(0),
+            is_known: AtomicBool::new(false),
         });
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Fault::Thread)?;
@@ -99,7 +116,7 @@ impl Receiver {
             .name("network".to_owned())
             .spawn(move || {
                 let _closing = closing;
-                runtime.block_on(session.run(listener, hindrance))
+                runtime.block_on(session.run(listener, taker))
             })
             .map_err(Fault::Thread)?;
         let unpacked = unpack(Box::new(Stream::new(reorder)));
@@ -125,21 +142,19 @@ struct Session {
     sender: Mutex<Option<Vec<u8>>>,
     /// Connections that were let in and have not broken.
     live: AtomicUsize,
-    /// Connections over which the outcome was told.
+    /// Connections over which the outcome was told, or the sender's own failure.
     told: AtomicUsize,
+    /// The sender has said that it knows of the success.
+    is_known: AtomicBool,
 }
 
 impl Session {
-    async fn run(
-        self: Arc<Self>,
-        listener: TcpListener,
-        hindrance: impl Fn() -> Option<String>,
-    ) -> io::Result<()> {
+    async fn run(self: Arc<Self>, listener: TcpListener, taker: impl Taker) -> io::Result<()> {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let mut tasks = JoinSet::new();
         let mut looks = interval(LOOK);
         let (began, mut alive) = (Instant::now(), None);
-        let mut ended = None;
+        let (mut ended, mut failed) = (None, None);
         loop {
             tokio::select! {
                 accepted = listener.accept(), if tasks.len() < CONNECTIONS_MAX => match accepted {
@@ -161,15 +176,23 @@ impl Session {
             if self.live.load(Ordering::Relaxed) > 0 {
                 alive = Some(Instant::now());
             }
-            if self.outcome.borrow().is_some() {
+            let outcome = self.outcome.borrow().clone();
+            if let Some(outcome) = outcome {
                 let since = *ended.get_or_insert_with(Instant::now);
-                let is_told = self.told.load(Ordering::Relaxed) > 0 && self.live.load(Ordering::Relaxed) == 0;
-                if is_told || alive.is_none() || since.elapsed() > patience.reconnect {
+                // Not by looks: a short transfer is over between two of them.
+                let is_alone = self.sender.lock().unwrap_or_else(PoisonError::into_inner).is_none();
+                let is_told = match outcome {
+                    Outcome::Done => self.is_known.load(Ordering::Relaxed),
+                    Outcome::Failed(_) => {
+                        self.told.load(Ordering::Relaxed) > 0 && self.live.load(Ordering::Relaxed) == 0
+                    }
+                };
+                if is_told || is_alone || since.elapsed() > patience.reconnect {
                     return Ok(());
                 }
                 continue;
             }
-            if let Some(words) = hindrance() {
+            if let Some(words) = taker.hindrance() {
                 self.reorder.fail(&words);
             }
             let (since, permitted, what) = match alive {
@@ -178,6 +201,11 @@ impl Session {
             };
             if since.elapsed() > permitted {
                 self.reorder.fail(&format!("{what} for {} s", permitted.as_secs()));
+            }
+            if let Some(words) = self.reorder.failure()
+                && failed.get_or_insert_with(Instant::now).elapsed() > GRACE
+            {
+                taker.abandon(&words);
             }
         }
     }
@@ -207,17 +235,16 @@ impl Session {
             write(&mut connection, Kind::Welcome, delivered, &[]).await?;
         }
         let (mut input, output) = split(connection);
-        {
-            let reading = pin!(self.read(&mut input));
-            let writing = pin!(self.write(output));
-            tokio::select! {
-                read = reading => return read,
-                written = writing => written?,
-            }
+        let mut reading = pin!(self.read(&mut input));
+        let writing = pin!(self.write(output));
+        tokio::select! {
+            read = &mut reading => return read,
+            written = writing => written?,
         }
         self.told.fetch_add(1, Ordering::Relaxed);
-        // What was told has arrived when the sender closes; closing before it, with something unread, would take it back.
-        drop(timeout(FAREWELL, until_end(input)).await);
+        // What was told has arrived when the sender says so or closes; closing before it, with something unread, would take it
+        // back.
+        drop(timeout(FAREWELL, reading).await);
         Ok(())
     }
 
@@ -232,9 +259,15 @@ impl Session {
                     }
                 }
                 Kind::Alive => (),
+                Kind::Done if matches!(*self.outcome.borrow(), Some(Outcome::Done)) => {
+                    self.is_known.store(true, Ordering::Relaxed);
+                    return Ok(());
+                }
                 Kind::Failed => {
                     let words = String::from_utf8_lossy(&message.bytes).into_owned();
                     self.reorder.fail(&format!("the sender failed: {words}"));
+                    // It needs no word of ours.
+                    self.told.fetch_add(1, Ordering::Relaxed);
                 }
                 _ => return Err(io::ErrorKind::InvalidData.into()),
             }
@@ -268,5 +301,7 @@ impl Session {
 
 /// Of anybody, before they have proved who they are; a sender has at most 64.
 const CONNECTIONS_MAX: usize = 256;
+/// How long what came before a failure may take to be taken.
+const GRACE: Duration = Duration::from_secs(2);
 /// How often it is looked whether anybody is there.
 const LOOK: Duration = Duration::from_millis(200);

@@ -58,6 +58,11 @@ impl Reorder {
         self.news.notify_all();
     }
 
+    /// Why no more will come.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.lock().failed.clone()
+    }
+
     /// Follows how many pieces were taken.
     pub(super) fn delivered(&self) -> watch::Receiver<u64> {
         self.delivered.subscribe()

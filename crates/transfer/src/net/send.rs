@@ -159,7 +159,11 @@ impl Sender {
         let mut refused_since = None;
         while self.window.ended().is_none() {
             let attempt = async {
-                let (connection, round_trip) = dial(&self.options.to, &self.connector).await?;
+                let (connection, round_trip) = tokio::select! {
+                    dialled = dial(&self.options.to, &self.connector) => dialled?,
+                    // A connection that hangs must not be waited for.
+                    () = self.ended(|ended| !matches!(ended, Ended::Own(_))) => return Ok(()),
+                };
                 refused_since = None;
                 // Each begins slowly there, and what a socket may hold is less than what is on the line.
                 if self.options.connections.is_none() && round_trip > LONG {
@@ -167,17 +171,23 @@ impl Sender {
                 }
                 let carrier = self.carriers.fetch_add(1, Ordering::Relaxed);
                 self.live.fetch_add(1, Ordering::Relaxed);
-                let carried = self.carry(connection, carrier).await;
+                let carried = tokio::select! {
+                    carried = self.carry(connection, carrier) => carried,
+                    () = self.ended(|ended| matches!(ended, Ended::Peer(_))) => Ok(()),
+                    // The other end wants to hear that this one knows, if it can.
+                    () = async {
+                        self.ended(|ended| matches!(ended, Ended::Done)).await;
+                        sleep(KNOWN).await;
+                    } => Ok(()),
+                };
                 self.live.fetch_sub(1, Ordering::Relaxed);
                 self.window.give_back(carrier);
                 carried
             };
-            let tried = tokio::select! {
-                tried = attempt => tried,
-                // A connection that hangs must not be waited for.
-                () = self.ended(|ended| !matches!(ended, Ended::Own(_))) => return,
-            };
-            let Err(error) = tried else { continue };
+            let Err(error) = attempt.await else { continue };
+            if matches!(self.window.ended(), Some(Ended::Done | Ended::Peer(_))) {
+                return;
+            }
             self.judge(&error, &mut refused_since);
             sleep(PAUSE).await;
         }
@@ -204,8 +214,10 @@ impl Sender {
             None => (self.began, patience.start),
         };
         let to = &self.options.to;
+        // Honest, as the very last word may be what was lost.
+        let perhaps = if self.window.is_all_delivered() { PERHAPS } else { "" };
         if since.elapsed() > permitted {
-            let words = format!("no connection to {to} for {} s: {error}", permitted.as_secs());
+            let words = format!("no connection to {to} for {} s: {error}{perhaps}", permitted.as_secs());
             self.window.end(Ended::Own(words));
         } else if alive.is_none()
             && matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput)
@@ -218,7 +230,7 @@ impl Sender {
         } else if error.kind() == io::ErrorKind::ConnectionRefused && alive.is_some() {
             // The host is there and nobody listens: the receiver has died.
             if refused_since.get_or_insert_with(Instant::now).elapsed() > REFUSED {
-                self.window.end(Ended::Own(format!("the receiver at {to} is gone: {error}")));
+                self.window.end(Ended::Own(format!("the receiver at {to} is gone: {error}{perhaps}")));
             }
         }
     }
@@ -243,7 +255,7 @@ impl Sender {
             Kind::Welcome => (),
             Kind::Done => {
                 self.window.end(Ended::Done);
-                return Ok(());
+                return write(&mut connection, Kind::Done, 0, &[]).await;
             }
             Kind::Failed => {
                 self.window.end(Ended::Peer(String::from_utf8_lossy(&welcome.bytes).into_owned()));
@@ -287,7 +299,8 @@ impl Sender {
                 Kind::Delivered | Kind::Alive => (),
                 Kind::Done => {
                     self.window.end(Ended::Done);
-                    return Ok(());
+                    // Until it is written that this end knows.
+                    return std::future::pending().await;
                 }
                 Kind::Failed => {
                     self.window.end(Ended::Peer(String::from_utf8_lossy(&message.bytes).into_owned()));
@@ -304,6 +317,7 @@ impl Sender {
             news.as_mut().enable();
             match self.window.ended() {
                 Some(Ended::Own(words)) => return self.tell_failure(&mut output, &words).await,
+                Some(Ended::Done) => return write(&mut output, Kind::Done, 0, &[]).await,
                 Some(_) => return Ok(()),
                 None => (),
             }
@@ -380,6 +394,10 @@ const FIRST_LANES: usize = 2;
 const LANES_MAX: usize = 4;
 /// A lane must bring a quarter: less is noise.
 const LEAST_GAIN: u64 = 4;
+/// How long it may take to say that this end knows of the success: it is one packet, and the other end gives up by itself.
+const KNOWN: Duration = Duration::from_secs(1);
+/// When only the last word is missing.
+const PERHAPS: &str = " (it had received everything and may have succeeded: only its last word is missing)";
 /// How often that is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 /// A connection of that age works, if nothing has to be said over it.

@@ -152,6 +152,12 @@ impl Window {
         self.lock().ended.clone()
     }
 
+    /// Whether the receiver has all there is.
+    pub(super) fn is_all_delivered(&self) -> bool {
+        let state = self.lock();
+        state.has_last && state.pieces.is_empty()
+    }
+
     /// Bytes that connections took so far; and whether more waits for them.
     pub(super) fn progress(&self) -> (u64, bool) {
         let state = self.lock();

@@ -50,10 +50,8 @@ fn receiving_with(
     let address = receiver.address().unwrap().to_string();
     let thread = std::thread::spawn(move || {
         let mut out = Limited(Vec::new(), fail_after);
-        let done = receiver.run(
-            || None,
-            |stream| unpack(stream, &mut out, &UnpackOptions::new(threads(2)), &Meter::default()),
-        );
+        let done = receiver
+            .run((), |stream| unpack(stream, &mut out, &UnpackOptions::new(threads(2)), &Meter::default()));
         (out.0, done)
     });
     (address, thread)
@@ -232,10 +230,8 @@ fn a_sender_that_never_comes_fails_the_receiver_in_time() {
     let patience = Patience { start: Duration::from_millis(600), ..patience() };
     let options = ReceiveOptions { security: key("a"), patience, window_len: 1 << 20 };
     let receiver = Receiver::bind("127.0.0.1:0", options).unwrap();
-    let done = receiver.run(
-        || None,
-        |stream| unpack(stream, Vec::new(), &UnpackOptions::new(threads(1)), &Meter::default()),
-    );
+    let done = receiver
+        .run((), |stream| unpack(stream, Vec::new(), &UnpackOptions::new(threads(1)), &Meter::default()));
     assert!(matches!(done, Err(Fault::Read(_))));
 }
 
@@ -281,4 +277,60 @@ fn another_receiver_at_the_same_address_ends_both() {
     assert!(second_receiver.join().unwrap().1.is_err());
     assert!(begun.elapsed() < patience().reconnect, "{:?}", begun.elapsed());
     assert!(first_receiver.join().unwrap().1.is_err());
+}
+
+/// Passes a connection on, in clear, and breaks it in place of the receiver's last word.
+fn pass_on_without_done(from: TcpStream, to: &str) {
+    let mut onward = TcpStream::connect(to).unwrap();
+    let (mut back, mut from_too) = (onward.try_clone().unwrap(), from.try_clone().unwrap());
+    let (mut forth, mut onward_too) = (from.try_clone().unwrap(), onward.try_clone().unwrap());
+    std::thread::spawn(move || drop(std::io::copy(&mut forth, &mut onward_too)));
+    // None of its messages has more than a head.
+    let mut head = [0; 13];
+    while back.read_exact(&mut head).is_ok() && head[0] != b'D' {
+        from_too.write_all(&head).unwrap();
+    }
+    for stream in [&from, &onward] {
+        let _is_shut = stream.shutdown(Shutdown::Both);
+    }
+    onward.flush().unwrap();
+}
+
+/// A way on which the last word is lost, and then another connection stands or none.
+fn last_word_lost(another: bool) -> (Result<Summary, Fault>, Received, Duration) {
+    let plain = pages(10_000_000);
+    let short = Patience { reconnect: Duration::from_secs(2), ..patience() };
+    let (to, receiver) = receiving_with(Security::Clear, short, None);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        pass_on_without_done(listener.accept().unwrap().0, &to);
+        if another {
+            pass_on(listener.accept().unwrap().0, &to, u64::MAX);
+        }
+    });
+    let options = SendOptions { connections: Some(1), patience: short, ..options(&address, Security::Clear) };
+    let pack = PackOptions { rule: Rule::Fixed(Setting::Level(1)), threads: threads(2) };
+    let input = Cursor::new(plain.clone());
+    let sent = send(&options, move |sink| pack_pieces(input, &pack, &Meter::default(), sink));
+    let began = std::time::Instant::now();
+    let received = receiver.join().unwrap();
+    assert!(received.0 == plain);
+    (sent, received, began.elapsed())
+}
+
+#[test]
+fn the_last_word_is_told_again_over_the_next_connection() {
+    let (sent, (_, received), took) = last_word_lost(true);
+    assert!(sent.is_ok() && received.is_ok(), "{sent:?} {received:?}");
+    // The sender has said that it knows.
+    assert!(took < Duration::from_secs(1), "{took:?}");
+}
+
+#[test]
+fn a_sender_who_missed_only_the_last_word_says_so() {
+    let (sent, (_, received), _) = last_word_lost(false);
+    let fault = sent.unwrap_err().to_string();
+    assert!(fault.contains("it had received everything and may have succeeded"), "{fault}");
+    received.unwrap();
 }
