@@ -2,7 +2,8 @@
 //!
 //! Every repetition is a round through all cells, each round shuffled anew. Cells of one link, workload and number of threads
 //! stay together, since they are what is compared: what changes within minutes on the machine meets them alike, and the
-//! values of a round can be taken as pairs.
+//! values of a round can be taken as pairs. Among them those of one path, and a policy is right beside none: a verdict hangs
+//! on the ratio of these two, and a machine that others use, too, changes within seconds.
 //!
 //! Invariants: the order depends on the seed, the repetition and the cells alone, so a resumed run has the same.
 
@@ -10,7 +11,7 @@ use std::ops::Range;
 
 use lab::generate::Sequence;
 
-use crate::record::Cell;
+use crate::record::{Cell, Setting};
 
 /// Repetition and index of the cell, in order.
 pub(super) fn rounds(cells: &[&Cell], repetitions: Range<u32>, seed: u64) -> Vec<(u32, usize)> {
@@ -30,12 +31,36 @@ pub(super) fn rounds(cells: &[&Cell], repetitions: Range<u32>, seed: u64) -> Vec
             let random = &mut Sequence::new(seed, u64::from(repetition));
             let mut groups = groups.clone();
             shuffle(&mut groups, random);
-            for group in &mut groups {
-                shuffle(group, random);
-            }
-            groups.into_iter().flatten().map(move |cell| (repetition, cell))
+            let ordered = groups.into_iter().flat_map(|group| by_path(cells, group, random));
+            ordered.map(|cell| (repetition, cell)).collect::<Vec<_>>()
         })
         .collect()
+}
+
+/// Those of a group, path by path.
+fn by_path(cells: &[&Cell], mut group: Vec<usize>, random: &mut Sequence) -> Vec<usize> {
+    shuffle(&mut group, random);
+    let cell = |index: usize| cells.get(index);
+    let mut paths: Vec<Vec<usize>> = Vec::new();
+    for index in group {
+        let is_of = |path: &&mut Vec<usize>| {
+            let of = |index: usize| cell(index).map(|cell| (cell.path, cell.tls));
+            path.first().is_some_and(|first| of(*first) == of(index))
+        };
+        match paths.iter_mut().find(is_of) {
+            Some(path) => path.push(index),
+            None => paths.push(vec![index]),
+        }
+    }
+    let is = |setting: Setting| move |index: &usize| cell(*index).is_some_and(|cell| cell.setting == setting);
+    for path in &mut paths {
+        let policy = path.iter().copied().find(is(Setting::Latency));
+        let (Some(policy), Some(none)) = (policy, path.iter().position(is(Setting::None))) else { continue };
+        let none = path.remove(none);
+        let beside = path.iter().position(|index| *index == policy).unwrap_or_default();
+        path.insert(beside + random.below(2) as usize, none);
+    }
+    paths.into_iter().flatten().collect()
 }
 
 /// Whether ratios are taken of the two.
@@ -54,7 +79,7 @@ fn shuffle<T>(all: &mut [T], random: &mut Sequence) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Path, Setting};
+    use crate::record::Path;
     use crate::results::fixture;
 
     #[test]
@@ -83,5 +108,29 @@ mod tests {
         assert_eq!(order, rounds(&cells, 0..3, 7));
         assert_eq!(order[20..], rounds(&cells, 1..3, 7));
         assert_ne!(order, rounds(&cells, 0..3, 8));
+    }
+
+    #[test]
+    fn paths_stay_together_and_a_policy_is_beside_none() {
+        let settings = [Setting::None, Setting::Zlib, Setting::Zstd(1), Setting::Zstd(3), Setting::Latency];
+        let paths = [Path::Wirepress, Path::WirepressPair, Path::WirepressBesideApp];
+        let cells: Vec<Cell> = settings
+            .iter()
+            .flat_map(|setting| paths.map(|path| fixture::cell("a", path, *setting)))
+            .collect();
+        let cells: Vec<&Cell> = cells.iter().collect();
+        let mut firsts = Vec::new();
+        for path in rounds(&cells, 0..20, 7).chunks(5) {
+            let path: Vec<&Cell> = path.iter().map(|(_, index)| cells[*index]).collect();
+            assert!(path.iter().all(|cell| cell.path == path[0].path), "{path:?}");
+            let place = |setting| path.iter().position(|cell| cell.setting == setting).unwrap();
+            let (none, policy) = (place(Setting::None), place(Setting::Latency));
+            assert_eq!(none.abs_diff(policy), 1, "{path:?}");
+            firsts.push((none < policy, none.min(policy)));
+        }
+        // Each of the two comes first, and everywhere.
+        for first in [true, false] {
+            assert!((0..4).all(|place| firsts.contains(&(first, place))), "{firsts:?}");
+        }
     }
 }

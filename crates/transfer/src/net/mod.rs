@@ -9,8 +9,9 @@
 //! another. So a break costs time and nothing else, as long as both processes live: a backup can't be made a second time
 //! from its middle, so a process that dies ends the transfer.
 //!
-//! Invariants: both ends succeed or both fail, up to the last message, which is told again over a connection that comes back; nothing crosses in clear unless `Security::Clear` was
-//! asked for; the window bounds both ends' memory; whatever is silent is given up.
+//! Invariants: both ends succeed or both fail, up to the last message, which is told again over a connection that comes
+//! back; nothing crosses in clear unless `Security::Clear` was asked for; the window bounds both ends' memory; whatever is
+//! silent is given up.
 //!
 //! Not here: the stream (`record`), processes at both ends (crate `cli`).
 

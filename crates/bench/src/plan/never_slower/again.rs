@@ -3,7 +3,7 @@
 //! ```text
 //!  every setting            2 rounds
 //!  what may be the best     8 rounds: none, the policy, direct, and fixed settings within 15 % of the best
-//!  the same, if undecided   six rounds at a time, at most 38, at laptop scale 14
+//!  the same, if undecided   six rounds at a time, at most 38, at laptop scale 14; none and the policy alone where nothing else is
 //! ```
 //! A setting that is far from the best in every round can't be what the policy is held against, and a cell whose intervals are
 //! narrow enough is not made truer by more of it. So a full run takes hours and not days. Against none it is how wide an
@@ -36,12 +36,18 @@ pub(super) fn batch(comparisons: Vec<Comparison>, results: &Results, first: u32,
     if start + ROUNDS > rounds_max {
         return Batch::default();
     }
-    let steps = open.into_iter().flat_map(|comparison| near_the_best(comparison, results));
+    let steps = open.into_iter().flat_map(|comparison| wanted(comparison, results, &verdict));
     Batch { steps: together(steps), repetitions: start..start + ROUNDS }
 }
 
-/// Without the fixed settings that can't be the best: those that were far from it in every round.
-fn near_the_best(Comparison { latency, steps }: Comparison, results: &Results) -> impl Iterator<Item = Step> {
+/// Without the fixed settings that can't be the best: those that were far from it in every round; or, where it is known how far
+/// the best is, all of them but none.
+fn wanted(
+    Comparison { latency, steps }: Comparison,
+    results: &Results,
+    verdict: &Verdict,
+) -> impl Iterator<Item = Step> {
+    let is_scored = results.rounds(&latency) >= ROUNDS_MIN && !verdict.has_open_regret(&latency);
     let fixed = FIXED.map(|setting| latency.with(latency.path, setting, latency.tls));
     let mut best = BTreeMap::<u32, f64>::new();
     for pair in fixed.iter().flat_map(|cell| results.pairs(cell, cell, RATE)) {
@@ -55,7 +61,9 @@ fn near_the_best(Comparison { latency, steps }: Comparison, results: &Results) -
     };
     let far: Vec<Cell> =
         fixed.iter().filter(|cell| cell.setting != Setting::None && is_far(cell)).cloned().collect();
-    steps.into_iter().filter(move |step| !far.contains(&step.cell))
+    let is_verdicts = move |cell: &Cell| *cell == latency || *cell == uncompressed(&latency);
+    let is_left_out = move |cell: &Cell| far.contains(cell) || (is_scored && !is_verdicts(cell));
+    steps.into_iter().filter(move |step| !is_left_out(&step.cell))
 }
 
 const RATE: Metric = Metric::TransactionsPerS;
@@ -140,6 +148,14 @@ mod tests {
         assert_eq!(steps, ["10mbit none", "10mbit latency"]);
         let (steps, _) = next(&[("1gbit", Setting::None, &steady), ("1gbit", Setting::Latency, &steady)]);
         assert!(steps.is_empty(), "{steps:?}");
+        // It is known how far the best is, and not whether none is as fast.
+        let better = steady.map(|rate| rate * 1.02);
+        let (steps, _) = next(&[
+            ("10mbit", Setting::None, &noisy),
+            ("10mbit", Setting::Zstd(1), &better),
+            ("10mbit", Setting::Latency, &steady),
+        ]);
+        assert_eq!(steps, ["10mbit none", "10mbit latency"]);
         // Interrupted within its rounds.
         let (steps, rounds) =
             next(&[("10mbit", Setting::None, &noisy[..5]), ("10mbit", Setting::Latency, &noisy[..5])]);

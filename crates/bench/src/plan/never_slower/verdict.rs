@@ -54,8 +54,17 @@ impl Verdict {
 
     /// Whether more rounds could change what is said of a cell of the latency policy.
     pub(super) fn is_open(&self, cell: &Cell) -> bool {
-        let judged = self.judged.iter().find(|judged| judged.cell == *cell);
-        judged.is_none_or(|judged| judged.is_undecided() || judged.regret.is_none_or(|it| it.is_open()))
+        self.has_open_regret(cell) || self.judged(cell).is_none_or(Judged::is_undecided)
+    }
+
+    /// Whether it is not known yet how far the best fixed setting is.
+    pub(super) fn has_open_regret(&self, cell: &Cell) -> bool {
+        let regret = self.judged(cell).and_then(|judged| judged.regret);
+        regret.is_none_or(|regret| regret.is_open())
+    }
+
+    fn judged(&self, cell: &Cell) -> Option<&Judged> {
+        self.judged.iter().find(|judged| judged.cell == *cell)
     }
 
     /// In sentences: counts, what must hold, and each cell of which something must be said.
