@@ -31,6 +31,8 @@ pub(super) struct Verdict {
 /// A cell that could be compared.
 struct Judged {
     cell: Cell,
+    /// In which it and none were measured.
+    rounds: usize,
     slowdown: Estimate,
     p99: Option<Estimate>,
     regret: Option<Regret>,
@@ -83,6 +85,7 @@ impl Verdict {
             lines.push(format!("{} measurements of these cells are missing: they failed.", self.failures));
         }
         lines.extend(self.bars());
+        lines.extend(self.outlook());
         lines.extend(self.judged.iter().filter_map(Judged::line));
         lines.extend(self.incomparable.iter().map(|cell| format!("{cell}: could not be compared.")));
         lines
@@ -108,6 +111,19 @@ impl Verdict {
              by --link-kernel."
         );
         [vec![no_verdict], told].concat()
+    }
+
+    /// How much more would decide what is undecided.
+    fn outlook(&self) -> Option<String> {
+        let mut rounds: Vec<usize> = self.judged.iter().filter_map(Judged::rounds_to_decide).collect();
+        rounds.sort_unstable();
+        let share = |tenths: usize| rounds.get((rounds.len() * tenths).div_ceil(10).saturating_sub(1));
+        Some(format!(
+            "By how wide the intervals of {} undecided cells are by now, {} rounds would decide half of them, {} nine in ten.",
+            rounds.len(),
+            share(5)?,
+            share(9)?,
+        ))
     }
 
     /// Every cell, with its figures.
@@ -171,6 +187,7 @@ impl Judged {
     fn of(results: &Results, cell: &Cell) -> Option<Self> {
         let none = uncompressed(cell);
         Some(Self {
+            rounds: results.pairs(&none, cell, Metric::TransactionsPerS).len(),
             slowdown: results.ratio(&none, cell, Metric::TransactionsPerS)?,
             p99: results.ratio(cell, &none, Metric::LatencyP99Ms),
             regret: Regret::of(results, cell),
@@ -195,6 +212,21 @@ impl Judged {
         is_wide(self.slowdown, SLOWDOWN_WIDTH) || self.p99.is_some_and(|p99| is_wide(p99, P99_WIDTH))
     }
 
+    /// In how many rounds its intervals would be narrow enough: as the root of their number. `None` if they are, and where there
+    /// are too few to tell.
+    fn rounds_to_decide(&self) -> Option<usize> {
+        if !self.is_sure() || !self.is_undecided() {
+            return None;
+        }
+        let times_too_wide = |estimate: Estimate, half: f64| estimate.relative_half_width() / half;
+        let p99 = self.p99.map_or(0.0, |p99| times_too_wide(p99, P99_WIDTH));
+        let times = times_too_wide(self.slowdown, SLOWDOWN_WIDTH).max(p99);
+        #[expect(clippy::cast_precision_loss, reason = "rounds are few")]
+        let rounds = (self.rounds as f64 * times * times).ceil();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number above 0")]
+        Some(rounds as usize)
+    }
+
     /// What must be said of it, in a few words.
     fn remark(&self) -> String {
         let is_far = self.regret.is_some_and(|regret| regret.ratio.value > NEAR);
@@ -211,11 +243,13 @@ impl Judged {
     fn line(&self) -> Option<String> {
         let remark = self.remark();
         let of = |it: Estimate| format!("{:.3} ({:.3} to {:.3})", it.value, it.low, it.high);
-        let p99 = self.p99.map_or_else(String::new, |p99| format!(", p99 {}", of(p99)));
-        let regret =
-            self.regret.map_or_else(String::new, |it| format!(", time of {}'s {}", it.best, of(it.ratio)));
+        let p99 = self.p99.map_or_else(String::new, |p99| format!(", of its p99 {}", of(p99)));
+        let best =
+            |it: Regret| format!("; of the best fixed setting's time, {}'s, {}", it.best, of(it.ratio));
+        let regret = self.regret.map_or_else(String::new, best);
+        let slowdown = of(self.slowdown);
         (!remark.is_empty())
-            .then(|| format!("{}: {remark}; time of none's {}{p99}{regret}.", self.cell, of(self.slowdown)))
+            .then(|| format!("{}: {remark}; of none's time {slowdown}{p99}{regret}.", self.cell))
     }
 
     fn judgement(&self) -> Judgement {
