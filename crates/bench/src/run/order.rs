@@ -15,17 +15,7 @@ use crate::record::{Cell, Setting};
 
 /// Repetition and index of the cell, in order.
 pub(super) fn rounds(cells: &[&Cell], repetitions: Range<u32>, seed: u64) -> Vec<(u32, usize)> {
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for (index, cell) in cells.iter().enumerate() {
-        let is_of = |group: &&mut Vec<usize>| {
-            let first = group.first().and_then(|first| cells.get(*first));
-            first.is_some_and(|first| are_compared(first, cell))
-        };
-        match groups.iter_mut().find(is_of) {
-            Some(group) => group.push(index),
-            None => groups.push(vec![index]),
-        }
-    }
+    let groups = grouped(cells, 0..cells.len(), are_compared);
     repetitions
         .flat_map(|repetition| {
             let random = &mut Sequence::new(seed, u64::from(repetition));
@@ -40,19 +30,9 @@ pub(super) fn rounds(cells: &[&Cell], repetitions: Range<u32>, seed: u64) -> Vec
 /// Those of a group, path by path.
 fn by_path(cells: &[&Cell], mut group: Vec<usize>, random: &mut Sequence) -> Vec<usize> {
     shuffle(&mut group, random);
-    let cell = |index: usize| cells.get(index);
-    let mut paths: Vec<Vec<usize>> = Vec::new();
-    for index in group {
-        let is_of = |path: &&mut Vec<usize>| {
-            let of = |index: usize| cell(index).map(|cell| (cell.path, cell.tls));
-            path.first().is_some_and(|first| of(*first) == of(index))
-        };
-        match paths.iter_mut().find(is_of) {
-            Some(path) => path.push(index),
-            None => paths.push(vec![index]),
-        }
-    }
-    let is = |setting: Setting| move |index: &usize| cell(*index).is_some_and(|cell| cell.setting == setting);
+    let mut paths = grouped(cells, group, |one, other| one.path == other.path && one.tls == other.tls);
+    let is =
+        |setting: Setting| move |index: &usize| cells.get(*index).is_some_and(|cell| cell.setting == setting);
     for path in &mut paths {
         let policy = path.iter().copied().find(is(Setting::Latency));
         let (Some(policy), Some(none)) = (policy, path.iter().position(is(Setting::None))) else { continue };
@@ -61,6 +41,26 @@ fn by_path(cells: &[&Cell], mut group: Vec<usize>, random: &mut Sequence) -> Vec
         path.insert(beside + random.below(2) as usize, none);
     }
     paths.into_iter().flatten().collect()
+}
+
+/// Those that are alike, in the order of the first of each.
+fn grouped(
+    cells: &[&Cell],
+    indices: impl IntoIterator<Item = usize>,
+    are_alike: impl Fn(&Cell, &Cell) -> bool,
+) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for index in indices {
+        let is_of = |group: &&mut Vec<usize>| {
+            let first = group.first().and_then(|first| cells.get(*first));
+            first.zip(cells.get(index)).is_some_and(|(first, cell)| are_alike(first, cell))
+        };
+        match groups.iter_mut().find(is_of) {
+            Some(group) => group.push(index),
+            None => groups.push(vec![index]),
+        }
+    }
+    groups
 }
 
 /// Whether ratios are taken of the two.

@@ -7,9 +7,9 @@
 //! Source: MySQL internals, `page_protocol_com_change_user.html`.
 //! Not here: the exchange that follows (`auth`).
 
-use super::auth::NO_PLUGIN;
 use zeroize::Zeroizing;
 
+use super::auth::NO_PLUGIN;
 use super::login::{replace_attributes, room_for};
 use crate::{Capabilities, Fault, Reader, write_lenenc_bytes};
 
