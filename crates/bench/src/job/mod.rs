@@ -14,6 +14,7 @@
 
 mod client_process;
 mod connect;
+mod gate;
 mod indexer;
 mod php;
 mod pipeline;
@@ -177,13 +178,18 @@ impl Job {
     }
 }
 
-/// What reads clocks and counters around the measured time.
+/// What reads clocks and counters around the measured time, which may be one of several turns.
 pub(crate) trait Meter: Send {
-    /// It begins.
+    /// How long a turn is, where others are measured in turns with this one. A job that can't be interrupted takes all of its time
+    /// at once.
+    fn turn(&self) -> Option<Duration> {
+        None
+    }
+    /// It begins: waits for the turn.
     fn start(&mut self);
     /// All clients are at work; only jobs that have many of them tell.
     fn middle(&mut self) {}
-    /// It is over.
+    /// It is over, or all of it that is this turn's.
     fn stop(&mut self);
 }
 

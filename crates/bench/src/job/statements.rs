@@ -3,16 +3,16 @@
 //! Real sysbench sends the same, but knows zlib only.
 //!
 //! Invariants: connections are open, and bulk inserts written, before the time counts; a statement counts when its reply was
-//! read to its end; keys are drawn by the seed, so every cell asks for the same rows.
+//! read to its end; keys are drawn by the seed, so every cell asks for the same rows. Between two turns no client is at work.
 
 use std::fmt::Write;
-use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use lab::generate::{Sequence, SysbenchRow, sysbench_row};
 
+use super::gate::{Gate, Ticket};
 use super::{Meter, Outcome};
 use crate::client::{Client, ClientFault};
 use crate::cpu;
@@ -74,34 +74,23 @@ impl Statements {
     }
 
     fn send(&self, stage: &Stage<'_>, parts: &Parts<'_>, meter: &mut dyn Meter) -> anyhow::Result<Outcome> {
-        let threads = usize::try_from(self.threads).unwrap_or(usize::MAX);
-        let (ready, begin) = (Barrier::new(threads + 1), Barrier::new(threads + 1));
+        let gate = &Gate::new(self.threads);
         let (all, run_time, beside) = thread::scope(|scope| {
             let clients: Vec<_> = (0..self.threads)
                 .map(|number| {
-                    let (ready, begin) = (&ready, &begin);
                     scope.spawn(move || {
-                        let client = stage.connect(parts);
-                        let inserts = self.inserts(number);
-                        ready.wait();
-                        begin.wait();
-                        self.client(client?, number, &inserts)
+                        let ticket = gate.ticket();
+                        let client = stage.connect(parts)?;
+                        self.client(client, number, &self.inserts(number), &ticket)
                     })
                 })
                 .collect();
             let beside = self.beside_large_rows.then(|| scope.spawn(|| self.large_rows(stage, parts)));
-            ready.wait();
-            meter.start();
-            let start = Instant::now();
-            begin.wait();
-            thread::sleep(self.time / 2);
-            meter.middle();
+            let run_time = self.turns(gate, meter);
             let all: Result<Vec<_>, ClientFault> = clients
                 .into_iter()
                 .map(|client| client.join().unwrap_or(Err(ClientFault::Interrupted)))
                 .collect();
-            let run_time = start.elapsed();
-            meter.stop();
             let beside = beside.map(|it| it.join().unwrap_or(Err(ClientFault::Interrupted)));
             (all, run_time, beside)
         });
@@ -115,6 +104,29 @@ impl Statements {
         let client_cpu = all.iter().map(|(_, cpu)| *cpu).sum();
         let times_ms: Vec<f64> = all.into_iter().flat_map(|(times_ms, _)| times_ms).collect();
         Ok(Outcome::of_transactions(&times_ms, run_time, client_cpu))
+    }
+
+    /// Lets the clients work, turn by turn; tells for how long in all.
+    fn turns(&self, gate: &Gate, meter: &mut dyn Meter) -> Duration {
+        // Who reads large rows beside takes no turns.
+        let turn = meter.turn().filter(|_| !self.beside_large_rows).unwrap_or(self.time).min(self.time);
+        let mut run_time = Duration::ZERO;
+        let mut are_there = gate.close();
+        // As many turns as are nearest to the time.
+        while are_there && run_time + turn / 2 < self.time {
+            meter.start();
+            let start = Instant::now();
+            gate.keep_open(turn / 2);
+            if run_time.is_zero() {
+                meter.middle();
+            }
+            gate.keep_open(turn.saturating_sub(start.elapsed()));
+            are_there = gate.close();
+            run_time += start.elapsed();
+            meter.stop();
+        }
+        gate.end();
+        run_time
     }
 
     /// Reads large rows as long as the others are at work; tells how many.
@@ -140,13 +152,14 @@ impl Statements {
         mut client: Client,
         number: u32,
         inserts: &[String],
+        ticket: &Ticket<'_>,
     ) -> Result<(Vec<f64>, Duration), ClientFault> {
         let mut keys = Sequence::new(self.table.seed, u64::from(number));
         let mut inserts = inserts.iter().cycle();
         let mut sql = String::new();
         let mut times_ms = Vec::new();
-        let (start, cpu_before) = (Instant::now(), cpu::this_thread());
-        while start.elapsed() < self.time {
+        let cpu_before = cpu::this_thread();
+        while ticket.pass() {
             let sql = inserts.next().unwrap_or_else(|| self.select(&mut sql, &mut keys));
             let begun = Instant::now();
             client.query(sql)?;

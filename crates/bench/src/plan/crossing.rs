@@ -59,6 +59,10 @@ impl Plan for Crossing {
         &["10mbit,500us", "unlimited"]
     }
 
+    fn takes_turns(&self) -> bool {
+        true
+    }
+
     /// Of the search; what was found is measured [`SCORE_ROUNDS`] times as often.
     fn repetitions(&self, scale: Scale) -> u32 {
         match scale {

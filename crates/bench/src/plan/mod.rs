@@ -70,6 +70,12 @@ pub trait Plan: Sync + std::fmt::Debug {
         true
     }
 
+    /// Whether cells of one path that are compared are measured in turns, where their jobs can be interrupted: worth it where
+    /// ratios of a few percent are asked about, since a machine that others use, too, changes within seconds.
+    fn takes_turns(&self) -> bool {
+        false
+    }
+
     /// Repetitions of each cell.
     fn repetitions(&self, scale: Scale) -> u32 {
         match scale {

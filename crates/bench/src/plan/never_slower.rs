@@ -72,6 +72,10 @@ impl Plan for NeverSlower {
         &["unlimited", "1gbit,500us", "100mbit,1.4ms", "10mbit,40ms"]
     }
 
+    fn takes_turns(&self) -> bool {
+        true
+    }
+
     /// Only those cells that need it are measured more often ([`again`]).
     fn repetitions(&self, _scale: Scale) -> u32 {
         2

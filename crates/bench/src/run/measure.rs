@@ -1,24 +1,30 @@
-//! One sample: the stage is set, the job is done, clocks and counters are read around its measured time.
+//! Samples, one or some in turns: stages are set, jobs are done, clocks and counters are read around their measured time.
 //!
 //! ```text
 //!  stage ─▶ [another connection, uncounted] ─▶ job: login, preparation │ meter.start … meter.stop │ its report ─▶ metrics
+//!                                              turns of others meanwhile └─────── again ────────┘
 //! ```
-//! Invariants: what went before is over when the job logs in; bytes and CPU time are those between start and stop, read
-//! together, in microseconds; the link's count is waited for, because it counts right behind its writes.
+//! Invariants: all stages are set, and what went before is over, when the first job logs in, and none is taken down before the last
+//! one's end; bytes and CPU time are those between start and stop, read together, in microseconds, of all turns; the count of
+//! a link in user space is waited for, because it counts right behind its writes.
 //!
-//! Not here: in which order (`order`), what is written down (`record`).
+//! Not here: which of them and in which order (`order`, `turns`), what is written down (`record`).
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
-use lab::link::Traffic;
+use anyhow::{Context, anyhow};
+use lab::generate::Sequence;
+use lab::link::{Link, Traffic};
 
 use super::network::Network;
 use super::pins::Pins;
 use super::stage::{Parts, Stage};
+use super::turns::{Seat, Turns};
 use crate::cpu;
-use crate::job::{Job, Meter, Outcome, Unit};
+use crate::job::{Donor, Job, Meter, Outcome, Unit};
 use crate::plan::Step;
 use crate::record::{Cell, Metric, Path};
 
@@ -26,8 +32,6 @@ use crate::record::{Cell, Metric, Path};
 pub(super) struct Measured {
     /// As in the file.
     pub(super) metrics: BTreeMap<Metric, f64>,
-    /// CPU time of the links, logins included.
-    pub(super) link_cpu: Duration,
     /// CPU time of everything that belongs to the sample.
     pub(super) own_cpu: Duration,
     /// CPU time of the machine meanwhile.
@@ -36,36 +40,92 @@ pub(super) struct Measured {
     pub(super) run_time: Duration,
 }
 
-/// Takes a sample.
-pub(super) fn measure(step: &Step, network: &Network, parts: &Parts<'_>) -> anyhow::Result<Measured> {
-    let Step { cell, job, before } = step;
-    let donor = job.donor(network)?;
-    let stage = Stage::set(cell, network, parts, donor.as_ref())?;
-    for job in before {
-        job.run_uncounted(cell, &stage, parts).context("the connection before the counted ones failed")?;
-    }
-    let links_before = stage.link_cpu();
-    let mut counters = Counters { stage: &stage, parts, before: None, between: None };
-    let outcome = job.run(cell, &stage, parts, donor.as_ref(), &mut counters)?;
-    let mut between = counters.between.take().unwrap_or_default();
-    let traffic_before = counters.before.take().map(|before| before.traffic).unwrap_or_default();
-    // The client may be ahead of the link's count for a moment.
-    let start = Instant::now();
-    while network.counts_bytes()
-        && between.traffic.to_client_bytes() < outcome.packed_bytes
-        && start.elapsed() < COUNT_MAX
-    {
-        std::thread::yield_now();
-        between.traffic = stage.traffic() - &traffic_before;
-    }
-    let busy = busy(cell, network, parts.pins, &between, &outcome);
-    // Nobody knows how much of this machine's time a user's server on it takes.
-    between.machine = between.machine.filter(|_| !parts.database.hides_cpu());
+/// What some samples gave, and what they cost together.
+pub(super) struct Together {
+    /// Of each step.
+    pub(super) measured: Vec<anyhow::Result<Measured>>,
+    /// CPU time of the links, logins included.
+    pub(super) link_cpu: Duration,
+}
+
+/// Takes a sample of each step; of more than one in turns.
+pub(super) fn measure(steps: &[&Step], network: &Network, parts: &Parts<'_>, random: Sequence) -> Together {
+    let staged: Vec<_> = steps.iter().map(|step| Staged::set(step, network, parts)).collect();
     // A look at each of its threads, thousands where clients are many: it would take a good part of a short run.
-    let link_cpu = stage.link_cpu().saturating_sub(links_before);
-    let mut measured = measured(job, network.counts_bytes(), link_cpu, &between, outcome);
-    measured.metrics.extend(busy);
-    Ok(measured)
+    let link_cpu = || {
+        let of_each = staged.iter().flatten().map(|staged| staged.stage.link_cpu());
+        // The kernel's link is the same for all of them.
+        if network.has_hosts() { of_each.max().unwrap_or_default() } else { of_each.sum() }
+    };
+    let before = link_cpu();
+    let turns = Turns::new(staged.len(), random);
+    let turn = (staged.len() > 1).then(|| turn_len(&network.link()));
+    let measured = thread::scope(|scope| {
+        let jobs: Vec<_> = staged
+            .iter()
+            .zip(turns.seats())
+            .map(|(staged, seat)| {
+                scope.spawn(move || match staged {
+                    Ok(staged) => staged.measure(seat, turn),
+                    Err(error) => Err(anyhow!("{error:#}")),
+                })
+            })
+            .collect();
+        jobs.into_iter().map(|job| job.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    });
+    Together { measured, link_cpu: link_cpu().saturating_sub(before) }
+}
+
+/// A turn: many of them lie within what a machine that others use takes to change; and what TCP's window, which is small again
+/// behind a pause, costs at its beginning is hardly seen in it.
+fn turn_len(link: &Link) -> Duration {
+    (link.round_trip * ROUND_TRIPS_MIN).max(TURN_MIN)
+}
+
+/// A step, ready to be measured.
+struct Staged<'a> {
+    step: &'a Step,
+    network: &'a Network,
+    parts: &'a Parts<'a>,
+    donor: Option<Donor>,
+    stage: Stage<'a>,
+}
+
+impl<'a> Staged<'a> {
+    fn set(step: &'a Step, network: &'a Network, parts: &'a Parts<'a>) -> anyhow::Result<Self> {
+        let Step { cell, job, before } = step;
+        let donor = job.donor(network)?;
+        let stage = Stage::set(cell, network, parts, donor.as_ref())?;
+        for job in before {
+            job.run_uncounted(cell, &stage, parts)
+                .context("the connection before the counted ones failed")?;
+        }
+        Ok(Self { step, network, parts, donor, stage })
+    }
+
+    fn measure(&self, seat: Seat<'_>, turn: Option<Duration>) -> anyhow::Result<Measured> {
+        let Self { step: Step { cell, job, .. }, network, parts, donor, stage } = self;
+        let mut counters = Counters::new(self, seat, turn);
+        let outcome = job.run(cell, stage, parts, donor.as_ref(), &mut counters)?;
+        let mut between = counters.sum.take().unwrap_or_default();
+        between.pss_bytes = counters.pss_bytes;
+        // The client may be ahead of the link's count for a moment.
+        let start = Instant::now();
+        while let Some(first) =
+            counters.first.as_ref().filter(|_| !network.has_hosts() && network.counts_bytes())
+            && between.traffic.to_client_bytes() < outcome.packed_bytes
+            && start.elapsed() < COUNT_MAX
+        {
+            thread::yield_now();
+            between.traffic = stage.traffic() - first;
+        }
+        let busy = busy(cell, network, parts.pins, &between, &outcome);
+        // Nobody knows how much of this machine's time a user's server on it takes.
+        between.machine = between.machine.filter(|_| !parts.database.hides_cpu());
+        let mut measured = measured(job, network.counts_bytes(), &between, outcome);
+        measured.metrics.extend(busy);
+        Ok(measured)
+    }
 }
 
 /// What the clocks and counters say.
@@ -80,20 +140,61 @@ struct Reading {
     pss_bytes: Option<u64>,
 }
 
-struct Counters<'a> {
-    stage: &'a Stage<'a>,
-    parts: &'a Parts<'a>,
-    before: Option<Reading>,
-    between: Option<Reading>,
+impl Reading {
+    /// What passed behind an earlier one.
+    fn since(self, before: &Self) -> Self {
+        let difference =
+            |after: Option<Duration>, before: Option<Duration>| Some(after?.saturating_sub(before?));
+        Self {
+            traffic: self.traffic - &before.traffic,
+            process: self.process.saturating_sub(before.process),
+            server: difference(self.server, before.server),
+            proxy: difference(self.proxy, before.proxy),
+            machine: difference(self.machine, before.machine),
+            pss_bytes: None,
+        }
+    }
+
+    /// What passed in one turn more; what is not known of one isn't of all.
+    fn and(mut self, turn: &Self) -> Self {
+        let sum = |one: Option<Duration>, other: Option<Duration>| Some(one? + other?);
+        self.traffic += &turn.traffic;
+        Self {
+            process: self.process + turn.process,
+            server: sum(self.server, turn.server),
+            proxy: sum(self.proxy, turn.proxy),
+            machine: sum(self.machine, turn.machine),
+            ..self
+        }
+    }
 }
 
-impl Counters<'_> {
+/// Reads around each turn, and adds up.
+struct Counters<'a> {
+    staged: &'a Staged<'a>,
+    seat: Seat<'a>,
+    turn: Option<Duration>,
+    /// Of the link, at the first turn's start and the last one's end.
+    first: Option<Traffic>,
+    last: Option<Traffic>,
+    before: Option<Reading>,
+    sum: Option<Reading>,
+    /// Of the proxy, in the middle of the first turn.
+    pss_bytes: Option<u64>,
+}
+
+impl<'a> Counters<'a> {
+    const fn new(staged: &'a Staged<'a>, seat: Seat<'a>, turn: Option<Duration>) -> Self {
+        Self { staged, seat, turn, first: None, last: None, before: None, sum: None, pss_bytes: None }
+    }
+
     fn read(&self) -> Reading {
+        let Staged { stage, parts, .. } = self.staged;
         Reading {
-            traffic: self.stage.traffic(),
+            traffic: stage.traffic(),
             process: cpu::this_process(),
-            server: self.parts.database.cpu(),
-            proxy: self.stage.proxy_cpu(),
+            server: parts.database.cpu(),
+            proxy: stage.proxy_cpu(),
             machine: cpu::of_machine(),
             pss_bytes: None,
         }
@@ -101,37 +202,38 @@ impl Counters<'_> {
 }
 
 impl Meter for Counters<'_> {
+    fn turn(&self) -> Option<Duration> {
+        self.turn
+    }
+
     fn start(&mut self) {
-        self.before = Some(self.read());
+        self.seat.take();
+        let mut before = self.read();
+        if let Some(last) = self.last.take().filter(|_| !self.staged.network.has_hosts()) {
+            // A link in user space is this stage's alone: what it has counted since, it has counted late.
+            before.traffic = last;
+        }
+        self.first.get_or_insert_with(|| before.traffic.clone());
+        self.before = Some(before);
     }
 
     fn middle(&mut self) {
-        self.between = Some(Reading { pss_bytes: self.stage.proxy_pss_bytes(), ..Reading::default() });
+        self.pss_bytes = self.staged.stage.proxy_pss_bytes();
     }
 
     fn stop(&mut self) {
         let after = self.read();
-        let pss_bytes = self.between.take().and_then(|middle| middle.pss_bytes);
-        let difference =
-            |after: Option<Duration>, before: Option<Duration>| Some(after?.saturating_sub(before?));
-        self.between = self.before.as_ref().map(|before| Reading {
-            traffic: after.traffic - &before.traffic,
-            process: after.process.saturating_sub(before.process),
-            server: difference(after.server, before.server),
-            proxy: difference(after.proxy, before.proxy),
-            machine: difference(after.machine, before.machine),
-            pss_bytes,
+        let Some(before) = self.before.take() else { return };
+        self.last = Some(after.traffic.clone());
+        let turn = after.since(&before);
+        self.sum = Some(match self.sum.take() {
+            Some(sum) => sum.and(&turn),
+            None => turn,
         });
     }
 }
 
-fn measured(
-    job: &Job,
-    counts_bytes: bool,
-    link_cpu: Duration,
-    between: &Reading,
-    outcome: Outcome,
-) -> Measured {
+fn measured(job: &Job, counts_bytes: bool, between: &Reading, outcome: Outcome) -> Measured {
     let Outcome { count, run_time, client_cpu, mut metrics, .. } = outcome;
     let seconds = run_time.as_secs_f64().max(1e-9);
     let each = count.max(1.0);
@@ -171,7 +273,7 @@ fn measured(
     let own_cpu = between.server.unwrap_or_default() + between.proxy.unwrap_or_default() + between.process;
     // Our own client is in this process.
     let of_client = if job.program().is_some() { client_cpu } else { Duration::ZERO };
-    Measured { metrics, link_cpu, own_cpu: own_cpu + of_client, machine_cpu: between.machine, run_time }
+    Measured { metrics, own_cpu: own_cpu + of_client, machine_cpu: between.machine, run_time }
 }
 
 /// How busy link and cores were, as far as that can be known.
@@ -208,3 +310,8 @@ fn f64_of(number: u64) -> f64 {
 
 /// How long the link's count may be late.
 const COUNT_MAX: Duration = Duration::from_secs(1);
+/// A machine's pace was seen to change within seconds: of two jobs apart for 2 s each the ratio's standard deviation was 5 to 8 %, in
+/// turns of 250 ms 2 to 5 %.
+const TURN_MIN: Duration = Duration::from_millis(250);
+/// Behind a pause TCP's window takes some ten round trips to be open.
+const ROUND_TRIPS_MIN: u32 = 500;

@@ -26,6 +26,7 @@ mod relay_process;
 mod resume;
 mod rounds;
 mod stage;
+mod turns;
 mod wirepress_process;
 
 pub use database::DatabaseWish;

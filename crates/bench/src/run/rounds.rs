@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use super::measure::{Measured, measure};
 use super::{Network, Parts, Progress, Sitting, describe, order};
+use lab::generate::Sequence;
+
 use crate::calibrate;
 use crate::plan::{Batch, Step};
 use crate::record::{Cell, End, Failure, Record, Records, Sample};
@@ -127,17 +129,22 @@ impl Sitting<'_> {
         };
         progress.skip(repetitions.clone().map(was_done).sum());
         let cells: Vec<&Cell> = steps.iter().map(|step| &step.cell).collect();
-        for (repetition, index) in order::rounds(&cells, repetitions.clone(), self.world.seed) {
-            let Some(step) = steps.get(index) else { continue };
+        let groups = order::rounds(&cells, repetitions.clone(), self.world.seed).into_iter();
+        let groups = groups.flat_map(|(repetition, path)| {
+            let each = if self.plan.takes_turns() { path.len() } else { 1 };
+            path.chunks(each.max(1)).map(|group| (repetition, group.to_vec())).collect::<Vec<_>>()
+        });
+        for (turns, (repetition, group)) in (0..).zip(groups) {
             if self.stop.is_wished() {
                 return Ok(());
             }
+            let group = group.into_iter().filter_map(|index| steps.get(index));
+            let group: Vec<&Step> =
+                group.filter(|step| self.done.insert((repetition, step.cell.clone()))).collect();
+            let Some(first) = group.first() else { continue };
             let round = repetition - repetitions.start + 1;
-            progress.step(format!("round {round} of {count}: {}", step.cell));
-            let Some(network) = self.networks.get(&step.cell.link) else { continue };
-            if !self.done.insert((repetition, step.cell.clone())) {
-                continue;
-            }
+            progress.step(format!("round {round} of {count}: {}{}", first.cell, in_turn(group.len() - 1)));
+            let Some(network) = self.networks.get(&first.cell.link) else { continue };
             let parts = Parts {
                 database: &self.database,
                 certificates: &self.certificates,
@@ -148,28 +155,37 @@ impl Sitting<'_> {
                 stop: &self.stop,
             };
             let at_s = self.before_s + start.elapsed().as_secs_f64();
-            match measure(step, network, &parts) {
-                Ok(measured) => {
-                    sum.add(&measured);
-                    let (cell, metrics) = (step.cell.clone(), measured.metrics);
-                    let sample = Sample { cell, repetition, at_s, metrics };
-                    self.writer.write(&Record::Sample(sample))?;
-                }
-                Err(_) if self.stop.is_wished() => return Ok(()),
-                Err(error) => {
-                    let reason = format!("{error:#}");
-                    let failure = Failure { cell: step.cell.clone(), repetition, reason: reason.clone() };
-                    self.writer.write(&Record::Failure(failure))?;
-                    // A cell may fail; without its database nothing more can be measured.
-                    if let Err(gone) = self.database.connect(&self.stop) {
-                        return Err(gone.context(format!("{}: {reason}", step.cell)));
+            let together = measure(&group, network, &parts, Sequence::new(self.world.seed, turns));
+            sum.links += together.link_cpu;
+            for (step, measured) in group.into_iter().zip(together.measured) {
+                match measured {
+                    Ok(measured) => {
+                        sum.add(&measured);
+                        let (cell, metrics) = (step.cell.clone(), measured.metrics);
+                        let sample = Sample { cell, repetition, at_s, metrics };
+                        self.writer.write(&Record::Sample(sample))?;
+                    }
+                    Err(_) if self.stop.is_wished() => return Ok(()),
+                    Err(error) => {
+                        let reason = format!("{error:#}");
+                        let failure = Failure { cell: step.cell.clone(), repetition, reason: reason.clone() };
+                        self.writer.write(&Record::Failure(failure))?;
+                        // A cell may fail; without its database nothing more can be measured.
+                        if let Err(gone) = self.database.connect(&self.stop) {
+                            return Err(gone.context(format!("{}: {reason}", step.cell)));
+                        }
                     }
                 }
+                progress.done();
             }
-            progress.done();
         }
         Ok(())
     }
+}
+
+/// Behind the name of a cell that so many others are measured with.
+fn in_turn(others: usize) -> String {
+    if others == 0 { String::new() } else { format!(", in turn with {others} of its path") }
 }
 
 fn len(batch: &Batch) -> u64 {
@@ -200,7 +216,6 @@ impl Sum {
     }
 
     fn add(&mut self, measured: &Measured) {
-        self.links += measured.link_cpu;
         self.run_time += measured.run_time;
         if let Some(machine) = measured.machine_cpu {
             *self.others.get_or_insert_default() += machine.saturating_sub(measured.own_cpu);

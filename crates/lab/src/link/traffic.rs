@@ -11,7 +11,7 @@
 //!
 //! Not here: rates of other links; headers below TCP.
 
-use std::ops::Sub;
+use std::ops::{AddAssign, Sub};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -79,6 +79,17 @@ impl Sub<&Self> for Traffic {
                 .for_each(|(later, earlier)| *later = later.saturating_sub(*earlier));
         }
         self
+    }
+}
+
+impl AddAssign<&Self> for Traffic {
+    /// What passed at other times of the same link.
+    fn add_assign(&mut self, other: &Self) {
+        for (sum, other) in [(&mut self.to_server, &other.to_server), (&mut self.to_client, &other.to_client)]
+        {
+            sum.resize(sum.len().max(other.len()), 0);
+            sum.iter_mut().zip(other).for_each(|(sum, other)| *sum += other);
+        }
     }
 }
 
@@ -165,5 +176,8 @@ mod tests {
         assert_eq!(passed.to_client_bytes(), 23);
         assert_eq!(passed.to_client[1], 20);
         assert_eq!(passed.to_client[13], 3);
+        let mut all = earlier;
+        all += &passed;
+        assert_eq!(all, counter.read());
     }
 }
