@@ -59,7 +59,7 @@ pub(super) fn measure(steps: &[&Step], network: &Network, parts: &Parts<'_>, ran
     };
     let before = link_cpu();
     let turns = Turns::new(staged.len(), random);
-    let turn = (staged.len() > 1).then(|| turn_len(&network.link()));
+    let turn = (staged.len() > 1).then(|| turn_len(&network.link(), staged.len()));
     let measured = thread::scope(|scope| {
         let jobs: Vec<_> = staged
             .iter()
@@ -76,10 +76,11 @@ pub(super) fn measure(steps: &[&Step], network: &Network, parts: &Parts<'_>, ran
     Together { measured, link_cpu: link_cpu().saturating_sub(before) }
 }
 
-/// A turn: many of them lie within what a machine that others use takes to change; and what TCP's window, which is small again
-/// behind a pause, costs at its beginning is hardly seen in it.
-fn turn_len(link: &Link) -> Duration {
-    (link.round_trip * ROUND_TRIPS_MIN).max(TURN_MIN)
+/// A turn of one of so many jobs: each has its next one before the machine's pace has changed much; and what TCP's window, which
+/// is small again behind a pause, costs at a turn's beginning is hardly seen in it.
+fn turn_len(link: &Link, jobs: usize) -> Duration {
+    let jobs = u32::try_from(jobs).unwrap_or(u32::MAX).max(1);
+    (ALL_TURNS / jobs).max(link.round_trip * ROUND_TRIPS_MIN)
 }
 
 /// A step, ready to be measured.
@@ -310,8 +311,22 @@ fn f64_of(number: u64) -> f64 {
 
 /// How long the link's count may be late.
 const COUNT_MAX: Duration = Duration::from_secs(1);
-/// A machine's pace was seen to change within seconds: of two jobs apart for 2 s each the ratio's standard deviation was 5 to 8 %, in
-/// turns of 250 ms 2 to 5 %.
-const TURN_MIN: Duration = Duration::from_millis(250);
+/// One of each. Of two jobs one behind the other, 2 s each, the ratio's standard deviation was 5 to 8 %, in turns of 250 ms 2 to 5 %.
+const ALL_TURNS: Duration = Duration::from_millis(500);
 /// Behind a pause TCP's window takes some ten round trips to be open.
 const ROUND_TRIPS_MIN: u32 = 500;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_short_where_many_take_them_and_long_where_round_trips_are() {
+        let ms = |link: &str, jobs| turn_len(&Link::parse(link).unwrap(), jobs).as_millis();
+        assert_eq!([2, 5, 0].map(|jobs| ms("unlimited", jobs)), [250, 100, 500]);
+        assert_eq!(
+            ["1gbit,500us", "100mbit,1.4ms", "10mbit,40ms"].map(|link| ms(link, 5)),
+            [250, 700, 20_000]
+        );
+    }
+}
