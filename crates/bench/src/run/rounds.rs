@@ -11,10 +11,10 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::measure::{Measured, measure};
-use super::{Network, Parts, Progress, Sitting, describe, order};
 use lab::generate::Sequence;
 
+use super::measure::{Measured, measure};
+use super::{Network, Parts, Progress, Sitting, describe, order};
 use crate::calibrate;
 use crate::plan::{Batch, Step};
 use crate::record::{Cell, End, Failure, Record, Records, Sample};
