@@ -59,7 +59,7 @@ pub(super) fn measure(steps: &[&Step], network: &Network, parts: &Parts<'_>, ran
     };
     let before = link_cpu();
     let turns = Turns::new(staged.len(), random);
-    let turn = (staged.len() > 1).then(|| turn_len(&network.link(), staged.len()));
+    let turn = turn_len(&network.link(), staged.len()).filter(|_| staged.len() > 1);
     let measured = thread::scope(|scope| {
         let jobs: Vec<_> = staged
             .iter()
@@ -77,10 +77,12 @@ pub(super) fn measure(steps: &[&Step], network: &Network, parts: &Parts<'_>, ran
 }
 
 /// A turn of one of so many jobs: each has its next one before the machine's pace has changed much; and what TCP's window, which
-/// is small again behind a pause, costs at a turn's beginning is hardly seen in it.
-fn turn_len(link: &Link, jobs: usize) -> Duration {
+/// is small again behind a pause, costs at a turn's beginning is hardly seen in it. Where that takes longer a job has all of its time
+/// at once: it is the link that is waited for there.
+fn turn_len(link: &Link, jobs: usize) -> Option<Duration> {
     let jobs = u32::try_from(jobs).unwrap_or(u32::MAX).max(1);
-    (ALL_TURNS / jobs).max(link.round_trip * ROUND_TRIPS_MIN)
+    let least = link.round_trip * ROUND_TRIPS_MIN;
+    (least <= ALL_TURNS).then(|| least.max(ALL_TURNS / jobs))
 }
 
 /// A step, ready to be measured.
@@ -321,12 +323,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn turns_are_short_where_many_take_them_and_long_where_round_trips_are() {
-        let ms = |link: &str, jobs| turn_len(&Link::parse(link).unwrap(), jobs).as_millis();
-        assert_eq!([2, 5, 0].map(|jobs| ms("unlimited", jobs)), [250, 100, 500]);
+    fn turns_are_short_where_many_take_them_and_round_trips_are() {
+        let ms = |link: &str, jobs| turn_len(&Link::parse(link).unwrap(), jobs).map(|turn| turn.as_millis());
+        assert_eq!([2, 5, 0].map(|jobs| ms("unlimited", jobs)), [250, 100, 500].map(Some));
         assert_eq!(
             ["1gbit,500us", "100mbit,1.4ms", "10mbit,40ms"].map(|link| ms(link, 5)),
-            [250, 700, 20_000]
+            [Some(250), None, None]
         );
     }
 }

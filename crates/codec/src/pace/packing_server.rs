@@ -21,6 +21,7 @@ mod sample;
 use std::time::Duration;
 
 use self::reply_lens::ReplyLens;
+use self::sample::AtLevel;
 pub use self::sample::Sample;
 use crate::{Algorithm, plain_bytes_per_ms};
 
@@ -244,8 +245,8 @@ impl PackingServer {
                 }
                 let fills_link = packed.wire_per_s >= stored.wire_per_s * SERVER_IS_LIMIT;
                 let is_full = packed.wire_per_s >= stored.wire_per_s * LINK_IS_FULL;
-                if let Some(harder) = self.harder(packed, possible).filter(|_| is_full) {
-                    return self.tries(now, harder, LegReason::LinkIsTheLimit, packed.packing);
+                if let Some(smaller) = self.smaller(packed, stored, possible).filter(|_| is_full) {
+                    return self.tries(now, smaller, LegReason::LinkIsTheLimit, packed.packing);
                 }
                 if packed.plain_per_s < server_packs_per_s(packed.packing) * CLEARLY_SLOW {
                     // The server could pack many times as much: it waits for the link.
@@ -279,8 +280,10 @@ impl PackingServer {
     /// Whether it takes longer to pack and unpack replies of `len` bytes than the link would save: nothing of such a reply is on
     /// its way while it is packed.
     fn are_short(&self, len: f64, stored: Seen) -> bool {
-        let guess = Sample { ratio: RATIO_HOPED, packs_per_s: server_packs_per_s(EASIEST) };
-        let Sample { ratio, packs_per_s } = self.sample.map_or(guess, |(sample, _)| sample);
+        let (ratio, packs_per_s) = match self.sampled_at(EASIEST) {
+            Some(AtLevel { ratio, packs_per_s, .. }) => (ratio, packs_per_s),
+            None => (RATIO_HOPED, server_packs_per_s(EASIEST)),
+        };
         let saved_s = len * (1.0 - 1.0 / ratio) / stored.plain_per_s;
         let codec_s = PACKED_REPLY_S + len / packs_per_s * (1.0 + 1.0 / UNPACKING_IS_FASTER);
         len < LONG_REPLY_LEN && saved_s < codec_s * TRIAL_GAIN_MIN
@@ -291,8 +294,37 @@ impl PackingServer {
         let mut packed: Vec<Seen> = possible.iter().filter_map(|packing| self.of(*packing)).collect();
         packed.sort_by_key(|seen| seen.packing.1);
         packed.into_iter().reduce(|easier, harder| {
-            if harder.plain_per_s > easier.plain_per_s * GAIN_MIN { harder } else { easier }
+            if harder.plain_per_s > easier.plain_per_s * GAIN_OF_HARDER { harder } else { easier }
         })
+    }
+
+    /// What the sample was made smaller by, if that was never seen; or what may make replies smaller, where there is no sample of it.
+    fn smaller(&self, packed: Seen, stored: Seen, possible: &[Packing]) -> Option<Packing> {
+        match self.best(possible, stored.plain_per_s) {
+            Some(best) => (self.of(best).is_none()).then_some(best),
+            None => self.harder(packed, possible),
+        }
+    }
+
+    /// By the sample, if that has all of them: packed with this, plain bytes come soonest over a link of so many bytes per second. A
+    /// server sends what it has packed while it packs on.
+    fn best(&self, packings: &[Packing], link_per_s: f64) -> Option<Packing> {
+        let time_s = |packing: &Packing| {
+            let AtLevel { ratio, packs_per_s, .. } = self.sampled_at(*packing)?;
+            let time_s = (1.0 / (packs_per_s * SERVER_AS_THIS_HOST)).max(1.0 / (ratio * link_per_s));
+            Some((*packing, time_s))
+        };
+        let mut times = packings.iter().map(time_s).collect::<Option<Vec<_>>>()?;
+        times.sort_by_key(|((_, level), _)| *level);
+        let best = times
+            .into_iter()
+            .reduce(|easier, harder| if harder.1 * GAIN_OF_HARDER < easier.1 { harder } else { easier });
+        best.map(|(packing, _)| packing)
+    }
+
+    fn sampled_at(&self, (algorithm, level): Packing) -> Option<AtLevel> {
+        let (sample, _) = self.sample.as_ref().filter(|_| algorithm == Algorithm::Zstd)?;
+        sample.at(level)
     }
 
     /// A level above `packed`'s that was never seen, if the server may pack as fast at it as the link carries what `packed` leaves.
@@ -306,7 +338,7 @@ impl PackingServer {
     }
 
     fn may_be_faster(&mut self, now: Duration, stored: Seen, possible: &[Packing]) -> (Packing, LegReason) {
-        let ratio = self.sample.map_or(RATIO_HOPED, |(sample, _)| sample.ratio);
+        let ratio = self.sampled_at(EASIEST).map_or(RATIO_HOPED, |at| at.ratio);
         let rate = stored.plain_per_s;
         let gains = |per_s: f64, least: f64| per_s > rate * least;
         let cautious = possible
@@ -314,9 +346,10 @@ impl PackingServer {
             .copied()
             .filter(|wish| gains(predicted(server_packs_per_s(*wish), ratio, rate), TRIAL_GAIN_MIN));
         // At the rate at which it packed its sample, if it fills the link easily, and sends what is packed meanwhile.
-        let easiest = possible.iter().copied().find(|packing| *packing == EASIEST).zip(self.sample);
+        let easiest = possible.iter().copied().find(|packing| *packing == EASIEST);
         let hoped = easiest
-            .filter(|(_, (sample, _))| gains(hoped(sample, rate), SAMPLE_GAIN_MIN))
+            .zip(self.sampled_at(EASIEST))
+            .filter(|(_, sample)| gains(hoped(sample, rate), SAMPLE_GAIN_MIN))
             .map(|(packing, _)| packing);
         let Some(wish) = cautious.or(hoped) else {
             return (STORED, LegReason::LinkIsFast);
@@ -330,9 +363,11 @@ impl PackingServer {
         };
         if is_far_faster(wish, 1.0) {
             let fast = possible.iter().copied().filter(|it| is_far_faster(*it, LEAST_IS_CAUTIOUS));
-            return (fast.max_by_key(|packing| packing.1).unwrap_or(wish), LegReason::LinkIsSlow);
+            let fast: Vec<Packing> = fast.collect();
+            let hardest = fast.iter().copied().max_by_key(|packing| packing.1);
+            return (self.best(&fast, rate).or(hardest).unwrap_or(wish), LegReason::LinkIsSlow);
         }
-        self.tries(now, wish, LegReason::LinkIsSlow, STORED)
+        self.tries(now, self.best(possible, rate).unwrap_or(wish), LegReason::LinkIsSlow, STORED)
     }
 
     /// One session tries `packing`; until that has shown something the others do what was done before.
@@ -465,7 +500,7 @@ impl PackingServer {
     #[must_use]
     pub fn wants_sample(&mut self, now: Duration) -> bool {
         let age = |at: Duration| now.saturating_sub(at);
-        let wants = self.sample.is_none_or(|(_, at)| age(at) >= TRUE_FOR)
+        let wants = self.sample.as_ref().is_none_or(|(_, at)| age(*at) >= TRUE_FOR)
             && self.sampling_since.is_none_or(|since| age(since) >= SAMPLING_FOR);
         if wants {
             self.sampling_since = Some(now);
@@ -479,7 +514,7 @@ impl PackingServer {
     }
 
     /// What became of it.
-    pub const fn sampled(&mut self, now: Duration, sample: Sample) {
+    pub fn sampled(&mut self, now: Duration, sample: Sample) {
         self.sample = Some((sample, now));
         self.sampling_since = None;
     }
@@ -518,7 +553,7 @@ fn predicted(packs_per_s: f64, ratio: f64, link_per_s: f64) -> f64 {
 }
 
 /// The same, if the server sends what it has packed while it packs on, and is as fast as this host; replies come at `rate`.
-fn hoped(sample: &Sample, rate: f64) -> f64 {
+fn hoped(sample: &AtLevel, rate: f64) -> f64 {
     let made_per_s = (rate * SERVER_IS_FASTER).min(SERVER_MAKES_MAX);
     let made = 1.0 / (1.0 / made_per_s + 1.0 / sample.packs_per_s);
     made.min(sample.ratio * rate)
@@ -533,7 +568,7 @@ fn server_packs_per_s((algorithm, level): Packing) -> f64 {
     }
 }
 
-/// The level that a sample is packed at.
+/// What a server packs with in the least time.
 const EASIEST: Packing = (Algorithm::Zstd, 1);
 /// How many times as fast it makes replies as a link carries them, where that is what they wait for.
 const SERVER_IS_FASTER: f64 = 4.0;
@@ -559,6 +594,10 @@ const TRIAL_GAIN_MIN: f64 = 1.25;
 const SAMPLE_GAIN_MIN: f64 = 1.05;
 /// What was seen has to be so much faster: it takes the server's CPU.
 const GAIN_MIN: f64 = 1.05;
+/// And a harder level so much faster than an easier one, or a smaller sample.
+const GAIN_OF_HARDER: f64 = 1.02;
+/// How fast a server packs at least, in terms of what the sample took here.
+const SERVER_AS_THIS_HOST: f64 = 0.5;
 /// Rates so far apart are of different links.
 const CHANGED: f64 = 1.5;
 /// One moment's rate that was not seen again since; ten times as long where packed bytes come as fast.

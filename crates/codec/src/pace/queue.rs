@@ -232,7 +232,7 @@ impl Pace {
             } else {
                 (frame.missing_s + pack_s - frame.queue_s).max(0.0) + link_s + unpack_s
             };
-            if best.is_none_or(|(_, best_s)| time_s < best_s * GAIN_OF_LEVEL) {
+            if best.is_none_or(|(_, best_s)| time_s < best_s * GAIN_OF_HARDER) {
                 best = Some((candidate.level(), time_s));
             }
         }
@@ -257,8 +257,10 @@ const IDLE_PAYS_S: f64 = 2e-3;
 const IDLE_BEHIND: f64 = 0.5;
 /// Frames.
 const IDLE_MEMORY: f64 = 16.0;
-/// A harder level has to be so much faster than an easier one: it takes more CPU.
+/// A harder level has to save so much more in its time than an easier one.
 const GAIN_OF_LEVEL: f64 = 0.95;
+/// And to be so much faster where it has the time: what is known of either is not known better.
+const GAIN_OF_HARDER: f64 = 0.98;
 /// Unpacking is faster than packing by at least this, for every algorithm and level (`examples/speeds.rs`).
 const UNPACKING_IS_FASTER: f64 = 2.0;
 /// What is hoped of data that was never packed.

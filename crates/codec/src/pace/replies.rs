@@ -61,6 +61,10 @@ struct Epoch {
     began: Duration,
     /// What was under way when it began is through after so long.
     through: Duration,
+    /// As long as cycles were before it.
+    cycle_s: f64,
+    /// A pause has interrupted the one before, or this one, before there was a cycle in it.
+    behind_pause: bool,
     /// Cycles count that begin from then on.
     counts_from: Duration,
     cycles_s: Vec<f64>,
@@ -148,6 +152,7 @@ impl Replies {
 
 impl Class {
     fn packs(&mut self, now: Duration, cost_s: f64, round_trip_s: f64) -> bool {
+        self.begin_anew_behind_a_pause(now);
         match &self.state {
             State::New => {
                 // Where it can't cost anything that anybody would notice it is not tried first.
@@ -185,6 +190,22 @@ impl Class {
             self.epoch.packing_s += cost_s;
         }
         self.packs
+    }
+
+    /// Nobody asked for anything in a pause: an epoch with one in it says nothing of its form. Where each cycle has one in it, that
+    /// is how long cycles are.
+    fn begin_anew_behind_a_pause(&mut self, now: Duration) {
+        let pause =
+            Duration::from_secs_f64(self.epoch.cycle_s.min(EPOCH_MAX.as_secs_f64()) * CYCLES_OF_PAUSE);
+        let is_behind_pause = now.saturating_sub(self.last_sent) > pause.max(PAUSE_MIN);
+        if is_behind_pause
+            && !matches!(self.state, State::New)
+            && (!self.epoch.behind_pause || !self.epoch.cycles_s.is_empty())
+        {
+            self.last_sent = now;
+            self.turn(self.epoch.cycle_s, now);
+            self.epoch.behind_pause = true;
+        }
     }
 
     fn saw(&mut self, cycle_s: f64, now: Duration) {
@@ -263,6 +284,8 @@ impl Class {
             number,
             began: now,
             through,
+            cycle_s,
+            behind_pause: false,
             counts_from,
             cycles_s: Vec::new(),
             sessions: 0,
@@ -433,6 +456,9 @@ const SAMPLES_MAX: usize = 1024;
 const EPOCH_MIN: Duration = Duration::from_millis(10);
 /// Who has not seen enough cycles by then has too few to care.
 const EPOCH_MAX: Duration = Duration::from_secs(2);
+/// As long as cycles are not known, or are short, a pause is longer than this, and else than so many of them.
+const PAUSE_MIN: Duration = Duration::from_millis(200);
+const CYCLES_OF_PAUSE: f64 = 4.0;
 /// Within so long all sessions that are there have begun their histories.
 const BEGINNINGS_MAX: Duration = Duration::from_millis(500);
 /// Most of an epoch counts, however long cycles are.
@@ -482,6 +508,8 @@ mod tests {
         second_s: f64,
         /// What a history's beginning takes besides: a short one with a client's first packed reply, a long one with the sixth.
         begin_s: f64,
+        /// Everybody asks for so long, and then nothing for so long; or all along.
+        pauses: Option<(f64, f64)>,
     }
 
     impl Loop {
@@ -521,7 +549,12 @@ mod tests {
                 let share = (noise >> 40) as f64 / f64::from(1 << 24);
                 let unpack_s = if packs { self.pack_s / 2.0 } else { 0.0 };
                 let second_s = if !packs && noise & (3 << 20) != 0 { self.second_s } else { 0.0 };
-                let back_s = link_s + self.round_trip_s + unpack_s + second_s + self.think_s * share;
+                let mut back_s = link_s + self.round_trip_s + unpack_s + second_s + self.think_s * share;
+                if let Some((works_s, rests_s)) = self.pauses {
+                    let period_s = works_s + rests_s;
+                    let at_s = back_s % period_s;
+                    back_s += if at_s > works_s { period_s - at_s } else { 0.0 };
+                }
                 clients[next] = (back_s, Some(turn));
                 if at_s > time_s / 2.0 {
                     all += 1;
@@ -557,6 +590,7 @@ mod tests {
             think_s: 50e-6,
             second_s: 0.0,
             begin_s: 0.0,
+            pauses: None,
         }
     }
 
@@ -593,6 +627,19 @@ mod tests {
         for begin_s in [2e-3, 4e-3] {
             let share = Loop { begin_s, ..ranges(16, 1.4e-3, 12.5e6) }.packed_share(1.5);
             assert!(share > 0.9, "{begin_s}: {share}");
+        }
+    }
+
+    #[test]
+    fn a_time_in_which_nobody_asks_says_nothing_of_packing() {
+        for clients in [1, 8, 64] {
+            for works_s in [0.25, 0.7] {
+                for rests_s in [0.5, 3.5] {
+                    let pauses = Some((works_s, rests_s));
+                    let share = Loop { pauses, ..ranges(clients, 1.4e-3, 12.5e6) }.packed_share(100.0);
+                    assert!(share > 0.9, "{clients} clients, {works_s} s and {rests_s}: {share}");
+                }
+            }
         }
     }
 

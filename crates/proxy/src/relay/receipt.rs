@@ -148,7 +148,7 @@ impl Receipt {
     pub(super) fn sampled(&mut self, plain: &[u8]) {
         self.samples = false;
         if let Ok(sample) = Sample::of(plain, || self.link.now()) {
-            tracing::debug!(ratio = sample.ratio, packs_per_s = sample.packs_per_s, "a reply was sampled");
+            tracing::debug!(?sample, "a reply was sampled");
             self.link.server().sampled(self.link.now(), sample);
         }
     }

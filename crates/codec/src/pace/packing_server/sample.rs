@@ -7,34 +7,57 @@
 
 use std::time::Duration;
 
-use crate::{Algorithm, Contexts, Fault};
+use crate::{Algorithm, Contexts, Fault, ZstdLevel};
 
-/// A part of an uncompressed reply, packed as a server packs at level 1.
+/// A part of an uncompressed reply, packed as a server packs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample(Vec<AtLevel>);
+
+/// What became of it at one of zstd's levels.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sample {
+pub(super) struct AtLevel {
+    pub(super) level: u8,
     /// Plain length in terms of packed length; 1 where it does not shrink.
-    pub ratio: f64,
+    pub(super) ratio: f64,
     /// Plain bytes per second.
-    pub packs_per_s: f64,
+    pub(super) packs_per_s: f64,
 }
 
 impl Sample {
-    /// Packs it, once to have everything at hand, and once by the clock that `now` reads.
+    /// Packs it at each of [`LEVELS`], once to have everything at hand, and once by the clock that `now` reads.
     ///
     /// # Errors
     /// The library failed, in practice for want of memory.
     pub fn of(plain: &[u8], now: impl Fn() -> Duration) -> Result<Self, Fault> {
         let mut contexts = Contexts::of_a_server();
         let mut packed = Vec::with_capacity(plain.len());
-        contexts.compress(Algorithm::Zstd, 1, plain, &mut packed)?;
-        packed.clear();
-        let begun = now();
-        let shrinks = contexts.compress(Algorithm::Zstd, 1, plain, &mut packed)?;
-        let took_s = now().saturating_sub(begun).as_secs_f64().max(1e-9);
-        let ratio = if shrinks { plain.len() as f64 / packed.len().max(1) as f64 } else { 1.0 };
-        Ok(Self { ratio, packs_per_s: plain.len() as f64 / took_s })
+        let mut at_level = |level: ZstdLevel| {
+            let level = level.get();
+            packed.clear();
+            contexts.compress(Algorithm::Zstd, level, plain, &mut packed)?;
+            packed.clear();
+            let begun = now();
+            let shrinks = contexts.compress(Algorithm::Zstd, level, plain, &mut packed)?;
+            let took_s = now().saturating_sub(begun).as_secs_f64().max(1e-9);
+            let ratio = if shrinks { plain.len() as f64 / packed.len().max(1) as f64 } else { 1.0 };
+            Ok(AtLevel { level, ratio, packs_per_s: plain.len() as f64 / took_s })
+        };
+        LEVELS.into_iter().map(&mut at_level).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Of these levels alone.
+    #[cfg(test)]
+    pub(super) const fn at_levels(levels: Vec<AtLevel>) -> Self {
+        Self(levels)
+    }
+
+    pub(super) fn at(&self, level: u8) -> Option<AtLevel> {
+        self.0.iter().find(|at| at.level == level).copied()
     }
 }
+
+/// Those that a server leg is asked for unless the operator named one.
+const LEVELS: [ZstdLevel; 3] = [ZstdLevel::MIN, ZstdLevel::DEFAULT, ZstdLevel::SLOW_LINK];
 
 #[cfg(test)]
 mod tests {
@@ -49,10 +72,14 @@ mod tests {
         let clock = || Duration::from_millis(ticks.replace(ticks.get() + 1));
         let text = b"order 17, customer 7919, open; ".repeat(500);
         let sample = Sample::of(&text, clock).unwrap();
-        assert!(sample.ratio > 10.0, "{sample:?}");
-        assert!((sample.packs_per_s / (text.len() as f64 * 1e3) - 1.0).abs() < 1e-9, "{sample:?}");
+        for level in [1, 3, 7] {
+            let at = sample.at(level).unwrap();
+            assert!(at.ratio > 10.0, "{sample:?}");
+            assert!((at.packs_per_s / (text.len() as f64 * 1e3) - 1.0).abs() < 1e-9, "{sample:?}");
+        }
+        assert_eq!(sample.at(2), None);
         let noise: Vec<u8> = noise_of(16 << 10);
-        assert_eq!(Sample::of(&noise, clock).unwrap().ratio, 1.0);
+        assert_eq!(Sample::of(&noise, clock).unwrap().at(1).unwrap().ratio, 1.0);
         assert!(Sample::of(&[], || Duration::ZERO).is_ok());
     }
 

@@ -7,6 +7,16 @@ use super::*;
 const ZSTD: Packing = (Algorithm::Zstd, 3);
 const EASY: Packing = (Algorithm::Zstd, 1);
 const POSSIBLE: [Packing; 2] = [ZSTD, EASY];
+/// Levels, each with its ratio and plain bytes per second.
+fn sample(levels: &[(u8, f64, f64)]) -> Sample {
+    let at = |(level, ratio, packs_per_s): &(u8, f64, f64)| AtLevel {
+        level: *level,
+        ratio: *ratio,
+        packs_per_s: *packs_per_s,
+    };
+    Sample::at_levels(levels.iter().map(at).collect())
+}
+
 /// A user's key.
 const USER: u64 = 7;
 
@@ -50,7 +60,7 @@ impl World {
             }
             server.end(s(*now), choice.packing, false);
             if choice.packing == STORED && server.wants_sample(s(*now)) {
-                server.sampled(s(*now), Sample { ratio: self.ratio, packs_per_s: self.packs_per_s[1] });
+                server.sampled(s(*now), sample(&[(1, self.ratio, self.packs_per_s[1])]));
             }
             *now += 0.1;
             choices.push(choice);
@@ -322,7 +332,7 @@ fn one_session_at_a_time_takes_a_sample_and_who_leaves_or_falls_silent_is_not_wa
     server.not_sampled();
     assert!(server.wants_sample(s(2.0)) && !server.wants_sample(s(11.0)));
     assert!(server.wants_sample(s(12.0)));
-    server.sampled(s(13.0), Sample { ratio: 2.0, packs_per_s: 1e8 });
+    server.sampled(s(13.0), sample(&[(1, 2.0, 1e8)]));
     assert!(!server.wants_sample(s(30.0)) && server.wants_sample(s(613.0)));
 }
 
@@ -361,4 +371,45 @@ fn a_link_far_slower_than_any_level_gets_the_hardest_at_once() {
     };
     assert_eq!((second(1_200_000).packing.1, second(1_200_000).reason), (7, LegReason::LinkIsSlow));
     assert_eq!(second(4_000_000).packing, ZSTD);
+}
+
+#[test]
+fn the_first_packed_session_has_the_level_that_the_sample_is_made_smallest_by_if_a_server_can_keep_up() {
+    let chosen = |link_per_s: f64, levels: &[(u8, f64, f64)]| {
+        let mut server = PackingServer::default();
+        server.begin(s(0.0), STORED);
+        server.got(s(1.0), link_per_s as u64, link_per_s as u64);
+        server.end(s(1.0), STORED, false);
+        server.sampled(s(1.0), sample(levels));
+        server.choose(s(2.0), USER, &[ZSTD, EASY, (Algorithm::Zstd, 7)]).packing.1
+    };
+    // 10, 100 and 500 Mbit/s.
+    let digits = [(1, 2.05, 280e6), (3, 1.94, 110e6), (7, 1.96, 60e6)];
+    assert_eq!([1.2e6, 12e6, 60e6].map(|link| chosen(link, &digits)), [1, 1, 1]);
+    let text = [(1, 2.2, 270e6), (3, 2.5, 150e6), (7, 2.75, 70e6)];
+    assert_eq!([1.2e6, 12e6, 60e6].map(|link| chosen(link, &text)), [7, 7, 1]);
+    // Hardly smaller.
+    let close = [(1, 2.2, 270e6), (3, 2.22, 150e6), (7, 2.23, 70e6)];
+    assert_eq!(chosen(12e6, &close), 1);
+    // Of a level that the operator named there is no sample.
+    assert_eq!(chosen(12e6, &digits[..1]), 3);
+}
+
+#[test]
+fn what_fills_the_link_gives_way_to_the_level_that_the_sample_says_is_smaller() {
+    let mut server = PackingServer::default();
+    let seven = (Algorithm::Zstd, 7);
+    for (at, packing, plain_len) in [(0.0, STORED, 12_000_000), (2.0, ZSTD, 24_000_000)] {
+        server.begin(s(at), packing);
+        server.got(s(at + 1.0), plain_len, 12_000_000);
+        server.end(s(at + 1.0), packing, false);
+    }
+    server.sampled(s(3.0), sample(&[(1, 2.2, 280e6), (3, 2.0, 110e6), (7, 2.1, 60e6)]));
+    let choice = server.choose(s(4.0), USER, &[ZSTD, EASY, seven]);
+    assert_eq!((choice.packing, choice.reason), (EASY, LegReason::LinkIsTheLimit));
+    // It was seen, and was no smaller.
+    server.begin(s(5.0), EASY);
+    server.got(s(6.0), 23_000_000, 12_000_000);
+    server.end(s(6.0), EASY, false);
+    assert_eq!(server.choose(s(7.0), USER, &[ZSTD, EASY, seven]).packing, ZSTD);
 }
