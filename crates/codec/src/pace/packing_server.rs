@@ -597,7 +597,7 @@ const GAIN_MIN: f64 = 1.05;
 /// And a harder level so much faster than an easier one, or a smaller sample.
 const GAIN_OF_HARDER: f64 = 1.02;
 /// How fast a server packs at least, in terms of what the sample took here.
-const SERVER_AS_THIS_HOST: f64 = 0.5;
+const SERVER_AS_THIS_HOST: f64 = 0.75;
 /// Rates so far apart are of different links.
 const CHANGED: f64 = 1.5;
 /// One moment's rate that was not seen again since; ten times as long where packed bytes come as fast.
