@@ -3,8 +3,8 @@
 //! The table is read again and again until [`RUN_MIN`] has passed, at least once, on one connection; the sample is the
 //! median scan.
 //!
-//! Invariants: time starts with the query and ends with its last byte; a turn ends between two scans; each scan must bring as many rows as were
-//! asked for.
+//! Invariants: time starts with the query and ends with its last byte; a turn ends between two scans; each scan must
+//! bring as many rows as were asked for.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

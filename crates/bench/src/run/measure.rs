@@ -111,7 +111,6 @@ impl<'a> Staged<'a> {
         let mut counters = Counters::new(self, seat, turn);
         let outcome = job.run(cell, stage, parts, donor.as_ref(), &mut counters)?;
         let mut between = counters.sum.take().unwrap_or_default();
-        between.pss_bytes = counters.pss_bytes;
         // The client may be ahead of the link's count for a moment.
         let start = Instant::now();
         while let Some(first) =
@@ -127,6 +126,8 @@ impl<'a> Staged<'a> {
         between.machine = between.machine.filter(|_| !parts.database.hides_cpu());
         let mut measured = measured(job, network.counts_bytes(), &between, outcome);
         measured.metrics.extend(busy);
+        let pss_mib = counters.pss_bytes.map(|bytes| f64_of(bytes) / f64::from(1 << 20));
+        measured.metrics.extend(pss_mib.map(|mib| (Metric::ProxyPssMib, mib)));
         Ok(measured)
     }
 }
@@ -139,8 +140,6 @@ struct Reading {
     server: Option<Duration>,
     proxy: Option<Duration>,
     machine: Option<Duration>,
-    /// Of the proxy, in the middle.
-    pss_bytes: Option<u64>,
 }
 
 impl Reading {
@@ -154,7 +153,6 @@ impl Reading {
             server: difference(self.server, before.server),
             proxy: difference(self.proxy, before.proxy),
             machine: difference(self.machine, before.machine),
-            pss_bytes: None,
         }
     }
 
@@ -167,7 +165,7 @@ impl Reading {
             server: sum(self.server, turn.server),
             proxy: sum(self.proxy, turn.proxy),
             machine: sum(self.machine, turn.machine),
-            ..self
+            traffic: self.traffic,
         }
     }
 }
@@ -199,7 +197,6 @@ impl<'a> Counters<'a> {
             server: parts.database.cpu(),
             proxy: stage.proxy_cpu(),
             machine: cpu::of_machine(),
-            pss_bytes: None,
         }
     }
 }
@@ -246,9 +243,6 @@ fn measured(job: &Job, counts_bytes: bool, between: &Reading, outcome: Outcome) 
     // lower bound.
     let peak = f64_of(between.traffic.peak_second_bytes()) / 1e6;
     metrics.insert(Metric::Count, count);
-    if let Some(bytes) = between.pss_bytes {
-        metrics.insert(Metric::ProxyPssMib, f64_of(bytes) / f64::from(1 << 20));
-    }
     let unit = job.unit();
     let wire = match unit {
         Unit::Run | Unit::Transfer => Metric::WireBytes,

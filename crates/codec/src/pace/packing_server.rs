@@ -301,7 +301,7 @@ impl PackingServer {
     /// What the sample was made smaller by, if that was never seen; or what may make replies smaller, where there is no sample of it.
     fn smaller(&self, packed: Seen, stored: Seen, possible: &[Packing]) -> Option<Packing> {
         match self.best(possible, stored.plain_per_s) {
-            Some(best) => (self.of(best).is_none()).then_some(best),
+            Some(best) => self.of(best).is_none().then_some(best),
             None => self.harder(packed, possible),
         }
     }

@@ -195,10 +195,12 @@ impl Class {
     /// Nobody asked for anything in a pause: an epoch with one in it says nothing of its form. Where each cycle has one in it, that
     /// is how long cycles are.
     fn begin_anew_behind_a_pause(&mut self, now: Duration) {
-        let pause =
-            Duration::from_secs_f64(self.epoch.cycle_s.min(EPOCH_MAX.as_secs_f64()) * CYCLES_OF_PAUSE);
-        let is_behind_pause = now.saturating_sub(self.last_sent) > pause.max(PAUSE_MIN);
-        if is_behind_pause
+        let silent = now.saturating_sub(self.last_sent);
+        if silent <= PAUSE_MIN {
+            return;
+        }
+        let cycles_s = self.epoch.cycle_s.min(EPOCH_MAX.as_secs_f64()) * CYCLES_OF_PAUSE;
+        if silent.as_secs_f64() > cycles_s
             && !matches!(self.state, State::New)
             && (!self.epoch.behind_pause || !self.epoch.cycles_s.is_empty())
         {

@@ -7,6 +7,9 @@ use super::*;
 const ZSTD: Packing = (Algorithm::Zstd, 3);
 const EASY: Packing = (Algorithm::Zstd, 1);
 const POSSIBLE: [Packing; 2] = [ZSTD, EASY];
+/// A user's key.
+const USER: u64 = 7;
+
 /// Levels, each with its ratio and plain bytes per second.
 fn sample(levels: &[(u8, f64, f64)]) -> Sample {
     let at = |(level, ratio, packs_per_s): &(u8, f64, f64)| AtLevel {
@@ -16,9 +19,6 @@ fn sample(levels: &[(u8, f64, f64)]) -> Sample {
     };
     Sample::at_levels(levels.iter().map(at).collect())
 }
-
-/// A user's key.
-const USER: u64 = 7;
 
 fn s(s: f64) -> Duration {
     Duration::from_secs_f64(s)
