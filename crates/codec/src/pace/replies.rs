@@ -281,7 +281,7 @@ impl Class {
     fn turn(&mut self, cycle_s: f64, now: Duration) {
         let number = self.epoch.number + 1;
         let through = Duration::from_secs_f64(cycle_s.min(THROUGH_MAX.as_secs_f64()));
-        let counts_from = self.last_sent + through;
+        let counts_from = now.max(self.last_sent + through);
         self.epoch = Epoch {
             number,
             began: now,
@@ -518,9 +518,11 @@ mod tests {
         /// Replies that were packed, in the last part of so much time, and all of them.
         fn run(&self, time_s: f64) -> (usize, usize) {
             let mut replies = Replies::default();
+            // The first clients come some time after everything has begun.
+            let clock = |s: f64| secs(5.0 + s);
             for _ in 0..self.idle {
-                replies.packs(Duration::ZERO, alone(self.len), self.pack_s * 1.5, self.round_trip_s);
-                replies.sent(Duration::ZERO, alone(self.len), None);
+                replies.packs(clock(0.0), alone(self.len), self.pack_s * 1.5, self.round_trip_s);
+                replies.sent(clock(0.0), alone(self.len), None);
             }
             // When each client's request is there, and its last turn.
             let mut clients: Vec<(f64, Option<Turn>)> =
@@ -536,7 +538,8 @@ mod tests {
                     return (packed, all);
                 }
                 let start = at_s.max(core_s);
-                let packs = replies.packs(secs(start), alone(self.len), self.pack_s * 1.5, self.round_trip_s);
+                let packs =
+                    replies.packs(clock(start), alone(self.len), self.pack_s * 1.5, self.round_trip_s);
                 packed_for[next] += u32::from(packs);
                 let begins_history = self.begin_s > 0.0 && packs && matches!(packed_for[next], 1 | 6);
                 core_s = start
@@ -544,7 +547,7 @@ mod tests {
                     + if packs { self.pack_s } else { 0.0 }
                     + if begins_history { self.begin_s } else { 0.0 };
                 let reply = Reply { begins_history, ..alone(self.len) };
-                let turn = replies.sent(secs(core_s), reply, clients[next].1);
+                let turn = replies.sent(clock(core_s), reply, clients[next].1);
                 let len = if packs { self.len / self.ratio } else { self.len };
                 link_s = link_s.max(core_s) + len / self.link_bytes_per_s;
                 noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
