@@ -45,7 +45,7 @@ impl Connect {
             let all = all?;
             let client_cpu = all.iter().map(|(_, cpu)| *cpu).sum();
             let times_ms: Vec<f64> = all.into_iter().flat_map(|(times_ms, _)| times_ms).collect();
-            Ok(Outcome::of_transactions(&times_ms, run_time, client_cpu))
+            Ok(Outcome::of_transactions(&times_ms, self.threads, run_time, client_cpu))
         })
     }
 

@@ -55,6 +55,15 @@ impl Statement {
             Self::BulkInsert => "bulk insert",
         }
     }
+
+    /// Bytes of a reply's rows, about.
+    pub(crate) const fn reply_len(self) -> u32 {
+        match self {
+            Self::PointSelect => ROW_LEN,
+            Self::Range => RANGE_ROWS * ROW_LEN,
+            Self::BulkInsert => 0,
+        }
+    }
 }
 
 impl Statements {
@@ -103,7 +112,7 @@ impl Statements {
         let all = all.with_context(|| format!("{} failed", self.statement.name()))?;
         let client_cpu = all.iter().map(|(_, cpu)| *cpu).sum();
         let times_ms: Vec<f64> = all.into_iter().flat_map(|(times_ms, _)| times_ms).collect();
-        Ok(Outcome::of_transactions(&times_ms, run_time, client_cpu))
+        Ok(Outcome::of_transactions(&times_ms, self.threads, run_time, client_cpu))
     }
 
     /// Lets the clients work, turn by turn; tells for how long in all.
@@ -213,6 +222,8 @@ const RANGE_ROWS: u32 = 100;
 /// 16 MiB, of sysbench's column `c`.
 const LARGE_ROW_LEN: usize = 16 << 20;
 const C_LEN: usize = 119;
+/// A row of that column in a reply, with its header and its length.
+const ROW_LEN: u32 = 124;
 const LARGE_ROWS: usize = 4;
 /// As sysbench's and mysqldump's statements.
 const INSERT_BYTES: usize = 512 * 1024;

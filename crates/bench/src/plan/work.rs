@@ -83,9 +83,17 @@ impl Work {
             statement,
             table,
             threads: self.threads,
-            time: Duration::from_secs_f64(seconds(world)),
+            time: Duration::from_secs_f64(seconds(world).max(self.cycles_s(statement, link))),
             beside_large_rows: false,
         })
+    }
+
+    /// How long the link takes for some replies to each client.
+    fn cycles_s(&self, statement: Statement, link: &Link) -> f64 {
+        let Some(rate) = link.rate_bytes_per_s else { return 0.0 };
+        #[expect(clippy::cast_precision_loss, reason = "rates are far below 2^53")]
+        let reply_s = f64::from(statement.reply_len()) / rate as f64;
+        CYCLES_MIN * f64::from(self.threads) * reply_s
     }
 
     /// The same by a few clients for a moment: who sees it has seen what replies are like. None where it reads rows or sends them.
@@ -134,6 +142,9 @@ fn seconds(world: &World) -> f64 {
         Scale::Laptop | Scale::Full => 2.0,
     }
 }
+
+/// Replies to each client: a lost segment or two of its few would be most of what is seen of it.
+const CYCLES_MIN: f64 = 16.0;
 
 /// The scan of what no codec makes smaller.
 pub(super) const INCOMPRESSIBLE: &str = "scan of incompressible blobs";
