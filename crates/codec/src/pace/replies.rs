@@ -106,6 +106,8 @@ struct Seen {
     cycle_s: f64,
     /// From one reply to the next of any connection.
     reply_s: f64,
+    /// Of all those replies.
+    time_s: f64,
     sessions: usize,
 }
 
@@ -216,13 +218,25 @@ impl Class {
             return;
         }
         self.epoch.cycles_s.push(cycle_s);
-        if self.epoch.cycles_s.len() < self.epoch.samples() || now < self.epoch.began + EPOCH_MIN {
+        let is_short = self.epoch.cycles_s.len() < self.epoch.samples() && !self.is_much_slower_stored(now);
+        if is_short || now < self.epoch.began + EPOCH_MIN {
             if self.epoch.cycles_s.len() >= SAMPLES_MAX {
                 self.epoch.cycles_s.drain(..SAMPLES_MAX / 2);
             }
             return;
         }
         self.end_epoch(now);
+    }
+
+    /// Stored, in as long as the packed epoch before it had, so few replies went out that more of them would tell nothing new.
+    fn is_much_slower_stored(&self, now: Duration) -> bool {
+        let State::Trial(trial) = &self.state else { return false };
+        let [packed] = trial.epochs.as_slice() else { return false };
+        let (time_s, reply_s) = (self.epoch.time_s(now), self.epoch.reply_s(now));
+        trial.packs_first
+            && packed.are_many()
+            && time_s >= packed.time_s
+            && packed.reply_s < reply_s * MUCH_FASTER
     }
 
     fn end_epoch(&mut self, now: Duration) {
@@ -305,26 +319,31 @@ impl Seen {
 
     /// What forms are compared by. Of few connections the median, which a hiccup doesn't touch. Of many those that wait for a lost
     /// segment have no cycle to show, and leave the link to the others.
-    const fn time_s(&self, are_many: bool) -> f64 {
+    const fn compared_s(&self, are_many: bool) -> f64 {
         if are_many { self.reply_s } else { self.cycle_s }
     }
 
     /// Whether what was found of the same form was another situation.
     fn is_other(&self, found: &Self) -> bool {
         let are_many = self.are_many() && found.are_many();
-        let ratio = self.time_s(are_many) / found.time_s(are_many);
+        let ratio = self.compared_s(are_many) / found.compared_s(are_many);
         !(1.0 / SHIFT..=SHIFT).contains(&ratio)
     }
 }
 
 impl Epoch {
     fn seen(&mut self, now: Duration) -> Seen {
-        let time_s = now.saturating_sub(self.counts_from).as_secs_f64().max(1e-9);
-        Seen {
-            cycle_s: median(&mut self.cycles_s),
-            reply_s: time_s / f64::from(self.replies.max(1)),
-            sessions: self.sessions,
-        }
+        let (time_s, reply_s) = (self.time_s(now), self.reply_s(now));
+        Seen { cycle_s: median(&mut self.cycles_s), reply_s, time_s, sessions: self.sessions }
+    }
+
+    /// Since cycles count.
+    fn time_s(&self, now: Duration) -> f64 {
+        now.saturating_sub(self.counts_from).as_secs_f64().max(1e-9)
+    }
+
+    fn reply_s(&self, now: Duration) -> f64 {
+        self.time_s(now) / f64::from(self.replies.max(1))
     }
 
     /// Cycles that it takes: those of many connections that end first are the shortest.
@@ -394,7 +413,7 @@ impl Trial {
         let mut ratios: Vec<f64> = pairs
             .filter_map(|(pair, epochs)| match (self.form_of(pair * 2), epochs) {
                 (true, [packed, stored]) | (false, [stored, packed]) => {
-                    Some(packed.time_s(are_many) / stored.time_s(are_many))
+                    Some(packed.compared_s(are_many) / stored.compared_s(are_many))
                 }
                 _ => None,
             })
@@ -628,6 +647,13 @@ mod tests {
     }
 
     #[test]
+    fn that_stored_is_far_slower_is_seen_in_as_long_as_packed_was_tried() {
+        // An epoch of as many stored ones would leave 120 of 153.
+        let (packed, all) = ranges(64, 1.4e-3, 12.5e6).run(0.25);
+        assert_eq!(packed, all);
+    }
+
+    #[test]
     fn what_it_takes_to_begin_histories_says_nothing_of_packing() {
         for begin_s in [2e-3, 4e-3] {
             let share = Loop { begin_s, ..ranges(16, 1.4e-3, 12.5e6) }.packed_share(1.5);
@@ -733,7 +759,8 @@ mod tests {
     #[test]
     fn a_verdict_needs_enough_pairs() {
         let of = |packs_first, times_s: &[f64], sessions| {
-            let seen = |time_s: &f64| Seen { cycle_s: *time_s, reply_s: *time_s, sessions };
+            let seen =
+                |time_s: &f64| Seen { cycle_s: *time_s, reply_s: *time_s, sessions, ..Seen::default() };
             let trial = Trial { packs_first, epochs: times_s.iter().map(seen).collect() };
             trial.verdict().map(|verdict| (verdict.packs, verdict.is_clear))
         };
