@@ -7,12 +7,14 @@
 //! Invariants: what is measured next follows from the samples alone, so a run that was interrupted goes on; the best
 //! setting is chosen by the search's samples and scored by later ones.
 //!
-//! Not here: when a search is over (`search`).
+//! Not here: when a search is over (`search`), what a mix could make at most (`mix`).
 
+mod mix;
 mod search;
 
 use lab::link::Link;
 
+use self::mix::Load;
 use self::search::{Found, Search};
 use super::work::Work;
 use super::{Batch, Plan, Scale, Step, World};
@@ -182,9 +184,14 @@ fn line(results: &Results, workload: &str, threads: u32) -> Option<String> {
         return Some(format!("{ties}; the latency policy was not measured there."));
     };
     let told = |it: &Estimate| format!("{:.2} ({:.2} to {:.2}{})", it.value, it.low, it.high, it.doubt());
-    let busy = |cell: &Cell, metric| results.median(cell, metric).unwrap_or_default();
-    let (link_busy, core_busy) =
-        (busy(&none, Metric::LinkBusyPercent), busy(&fixed, Metric::CoreBusyPercent));
+    let of = |cell: &Cell, metric| results.median(cell, metric).unwrap_or_default();
+    let (link_busy, core_busy) = (of(&none, Metric::LinkBusyPercent), of(&fixed, Metric::CoreBusyPercent));
+    let load = |cell: &Cell| Load {
+        rate: of(cell, Metric::TransactionsPerS),
+        link: of(cell, Metric::LinkBusyPercent) / 100.0,
+        core: of(cell, Metric::CoreBusyPercent) / 100.0,
+    };
+    let most = mix::most(load(&none), load(&fixed));
     let both = [&to_none, &to_fixed];
     let counts = match (link_busy >= BUSY_PERCENT, core_busy >= BUSY_PERCENT) {
         (true, true) if both.iter().all(|it| it.is_sure() && it.low >= GAIN) => "It counts, and holds",
@@ -195,9 +202,11 @@ fn line(results: &Results, workload: &str, threads: u32) -> Option<String> {
     };
     Some(format!(
         "{ties}; there the latency policy makes {} times none's transactions and {} times {setting}'s. {counts} (link \
-         {link_busy:.0} % busy with none, core {core_busy:.0} % with {setting}).",
+         {link_busy:.0} % busy with none, core {core_busy:.0} % with {setting}; core {:.0} % with none: a mix that never \
+         lets both wait would make {most:.2} times the faster one's).",
         told(&to_none),
-        told(&to_fixed)
+        told(&to_fixed),
+        of(&none, Metric::CoreBusyPercent)
     ))
 }
 
