@@ -70,6 +70,8 @@ pub struct Pace {
     link_bytes_per_s: Option<f64>,
     /// The same and when that was, if this connection has seen it itself.
     link_seen: Option<(f64, Duration)>,
+    /// The most that it was ever taken to carry.
+    fastest_bytes_per_s: f64,
     now: Duration,
     looked: Look,
     /// Frames since one went stored because the link had nothing to do, those behind a long queue several times.
@@ -162,6 +164,7 @@ impl Pace {
             drain: Drain::default(),
             link_bytes_per_s: None,
             link_seen: None,
+            fastest_bytes_per_s: 0.0,
             now: Duration::ZERO,
             looked: Look::NOTHING,
             hidden: SHORT_OF_CPU,
@@ -203,6 +206,7 @@ impl Pace {
     pub fn assume_link(&mut self, bytes_per_s: f64) {
         self.drain.assume(bytes_per_s);
         self.link_bytes_per_s.get_or_insert(bytes_per_s);
+        self.fastest_bytes_per_s = self.fastest_bytes_per_s.max(bytes_per_s);
     }
 
     /// Another connection to the same reader has found whether packed bytes get through it sooner.
@@ -260,6 +264,7 @@ impl Pace {
             self.link_bytes_per_s = self.drain.bytes_per_s();
             self.link_seen = self.drain.seen();
         }
+        self.fastest_bytes_per_s = self.fastest_bytes_per_s.max(self.drain.bytes_per_s().unwrap_or_default());
     }
 
     /// What to do with a frame of `plain_len` bytes. `replies` is what all connections of this link and direction share.
@@ -358,6 +363,11 @@ impl Pace {
         let packs = replies.packs(self.now, self.reply(len), cost_s, round_trip_s);
         let reason = if packs { Reason::AnswerIsSooner } else { Reason::AnswerIsNotSooner };
         Some(Choice { level: packs.then_some(level), reason })
+    }
+
+    /// Whether the destination never took more bytes per second than this.
+    pub(super) fn is_never_faster(&self, bytes_per_s: f64) -> bool {
+        self.fastest_bytes_per_s <= bytes_per_s
     }
 
     const fn reply(&self, len: f64) -> Reply {
