@@ -185,15 +185,15 @@ fn line(results: &Results, workload: &str, threads: u32) -> Option<String> {
     };
     let told = |it: &Estimate| format!("{:.2} ({:.2} to {:.2}{})", it.value, it.low, it.high, it.doubt());
     let of = |cell: &Cell, metric| results.median(cell, metric).unwrap_or_default();
-    let (link_busy, core_busy) = (of(&none, Metric::LinkBusyPercent), of(&fixed, Metric::CoreBusyPercent));
     let load = |cell: &Cell| Load {
         rate: of(cell, Metric::TransactionsPerS),
-        link: of(cell, Metric::LinkBusyPercent) / 100.0,
-        core: of(cell, Metric::CoreBusyPercent) / 100.0,
+        link_percent: of(cell, Metric::LinkBusyPercent),
+        core_percent: of(cell, Metric::CoreBusyPercent),
     };
-    let most = mix::most(load(&none), load(&fixed));
+    let (of_none, of_fixed) = (load(&none), load(&fixed));
+    let most = mix::most(of_none, of_fixed);
     let both = [&to_none, &to_fixed];
-    let counts = match (link_busy >= BUSY_PERCENT, core_busy >= BUSY_PERCENT) {
+    let counts = match (of_none.link_percent >= BUSY_PERCENT, of_fixed.core_percent >= BUSY_PERCENT) {
         (true, true) if both.iter().all(|it| it.is_sure() && it.low >= GAIN) => "It counts, and holds",
         (true, true) if both.iter().any(|it| it.is_sure() && it.high < GAIN) => "It counts, and misses 1.10",
         (true, true) => "It counts, and is undecided",
@@ -202,11 +202,13 @@ fn line(results: &Results, workload: &str, threads: u32) -> Option<String> {
     };
     Some(format!(
         "{ties}; there the latency policy makes {} times none's transactions and {} times {setting}'s. {counts} (link \
-         {link_busy:.0} % busy with none, core {core_busy:.0} % with {setting}; core {:.0} % with none: a mix that never \
+         {:.0} % busy with none, core {:.0} % with {setting}; core {:.0} % with none: a mix that never \
          lets both wait would make {most:.2} times the faster one's).",
         told(&to_none),
         told(&to_fixed),
-        of(&none, Metric::CoreBusyPercent)
+        of_none.link_percent,
+        of_fixed.core_percent,
+        of_none.core_percent
     ))
 }
 

@@ -70,7 +70,7 @@ pub struct Pace {
     link_bytes_per_s: Option<f64>,
     /// The same and when that was, if this connection has seen it itself.
     link_seen: Option<(f64, Duration)>,
-    /// The most that it was ever taken to carry.
+    /// The most that link or reader was ever taken to carry.
     fastest_bytes_per_s: f64,
     now: Duration,
     looked: Look,
@@ -363,11 +363,6 @@ impl Pace {
         let packs = replies.packs(self.now, self.reply(len), cost_s, round_trip_s);
         let reason = if packs { Reason::AnswerIsSooner } else { Reason::AnswerIsNotSooner };
         Some(Choice { level: packs.then_some(level), reason })
-    }
-
-    /// Whether the destination never took more bytes per second than this.
-    pub(super) fn is_never_faster(&self, bytes_per_s: f64) -> bool {
-        self.fastest_bytes_per_s <= bytes_per_s
     }
 
     const fn reply(&self, len: f64) -> Reply {

@@ -226,7 +226,8 @@ impl Pace {
                     && !self.source_is_limit();
                 let saved_s = stored_s - time_s;
                 let pays = (time_s < stored_s * IDLE_PAYS && saved_s > IDLE_PAYS_S)
-                    || (time_s < stored_s * IDLE_PAYS_MUCH && self.is_never_faster(IDLE_PAYS_MUCH_RATE));
+                    || (time_s < stored_s * IDLE_PAYS_MUCH
+                        && self.fastest_bytes_per_s <= IDLE_PAYS_MUCH_RATE);
                 if (idle_s > 0.0 || self.source_is_limit()) && !(pays || keeps_up) {
                     continue;
                 }
