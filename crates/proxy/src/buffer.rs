@@ -4,8 +4,8 @@
 //! | consumed | framed ...... | waiting ... | room |
 //!               ^ headers    ^ start       ^ bytes.len()
 //! ```
-//! What goes stored is not copied: it stays where it is until it is written, and the headers of its frames, which are kept
-//! beside, go between.
+//! What goes stored is not copied: it stays where it is until it is written. The first frame's header takes the place of what was
+//! consumed before it, so that a reply of one frame is one piece; those of others, which are kept beside, go between.
 //!
 //! Invariants: an idle session holds no buffer; a worker keeps at most a bounded number of them.
 //! Not here: the global limit on buffered bytes (`budget`).
@@ -80,7 +80,13 @@ impl Buffer {
         if self.framed.end != self.start || (header.is_some() && !self.takes_header()) {
             return false;
         }
+        let before = self.start.checked_sub(HEADER_LEN).filter(|_| self.framed_len() == 0);
         if let Some(bytes) = header
+            && let Some(place) = before.and_then(|before| self.bytes.get_mut(before..self.start))
+        {
+            place.copy_from_slice(&bytes);
+            self.framed.start -= HEADER_LEN;
+        } else if let Some(bytes) = header
             && let Some(next) = self.headers.some.get_mut(self.headers.count)
         {
             *next = Header { at: self.start, bytes, written_len: 0 };
@@ -152,6 +158,10 @@ impl Buffer {
         if self.bytes.capacity() == 0 {
             self.bytes = spare.take();
         }
+        if self.bytes.is_empty() && self.framed_len() == 0 {
+            self.bytes.resize(HEADER_LEN, 0);
+            self.start = HEADER_LEN;
+        }
         let kept_from = if self.framed_len() == 0 { self.start } else { self.framed.start };
         if kept_from > 0 && self.bytes.capacity() - self.bytes.len() < room {
             self.bytes.drain(..kept_from);
@@ -188,7 +198,7 @@ impl Buffer {
     pub(crate) fn release(&mut self, spare: &SpareBuffers) {
         if self.is_spent() && self.bytes.capacity() > 0 {
             spare.give(std::mem::take(&mut self.bytes));
-            self.reset();
+            (self.start, self.framed) = (0, 0..0);
         }
     }
 }
@@ -300,6 +310,22 @@ mod tests {
     }
 
     #[test]
+    fn a_reply_of_one_frame_is_one_piece() {
+        let spare = SpareBuffers::default();
+        let mut buffer = Buffer::default();
+        for reply in [&b"abc"[..], b"de"] {
+            buffer.appending(BUFFER_LEN / 2, &spare).extend_from_slice(reply);
+            assert!(buffer.frame(Some(*b"header:"), reply.len()));
+            let pieces: Vec<&[u8]> = buffer.framed().filter(|piece| !piece.is_empty()).collect();
+            assert_eq!(pieces, [[b"header:", reply].concat()]);
+            assert_eq!(buffer.written(4), 0);
+            assert_eq!(framed(&buffer), format!("er:{}", str::from_utf8(reply).unwrap()));
+            assert_eq!(buffer.written(3 + reply.len()), 0);
+            assert!(buffer.is_spent());
+        }
+    }
+
+    #[test]
     fn a_header_may_come_before_any_byte_of_its_frame_and_there_are_so_many() {
         let spare = SpareBuffers::default();
         let mut buffer = Buffer::default();
@@ -326,7 +352,9 @@ mod tests {
         let spare = SpareBuffers::default();
         let mut buffer = Buffer::default();
         buffer.appending(1, &spare);
+        assert!(buffer.is_empty());
         buffer.release(&spare);
+        assert!(buffer.is_empty());
         assert_eq!(spare.0.borrow().len(), 1);
         buffer.appending(10 * BUFFER_LEN, &spare);
         buffer.release(&spare);
