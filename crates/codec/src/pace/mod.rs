@@ -399,10 +399,15 @@ impl Pace {
         }
     }
 
-    /// Whether the next choice depends on the socket, and a [`look`](Self::look) may tell something new.
-    #[must_use]
-    pub fn wants_look(&self, now: Duration) -> bool {
-        let is_in_a_queue = self.had_more || self.was_large || now < self.busy_until;
+    /// Whether the next choice depends on the socket, and a [`look`](Self::look) may tell something new. It asks the time only where
+    /// it may, which most replies that wait for an answer don't.
+    pub fn wants_look(&self, now: impl FnOnce() -> Duration) -> bool {
+        let follows = self.had_more || self.was_large;
+        if !follows && self.now >= self.busy_until {
+            return false;
+        }
+        let now = now();
+        let is_in_a_queue = follows || now < self.busy_until;
         let age = now.saturating_sub(self.looked.now);
         let is_old = age >= LOOK_AFTER_MAX;
         let is_new = match self.drain.bytes_per_s() {

@@ -365,7 +365,7 @@ impl Chooser {
     /// Whether the next choice depends on the socket, and a look may tell something new.
     fn wants_look(&self, now: impl FnOnce() -> Duration) -> bool {
         match self {
-            Self::Latency(pace) => pace.wants_look(now()),
+            Self::Latency(pace) => pace.wants_look(now),
             Self::Cost(cost) => cost.had_more,
             Self::NoLink => false,
         }
