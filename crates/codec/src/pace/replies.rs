@@ -222,7 +222,7 @@ impl Class {
         }
         self.epoch.cycles_s.push(cycle_s);
         let is_short = self.epoch.cycles_s.len() < self.epoch.samples() && !self.is_much_slower_stored(now);
-        if is_short || now < self.epoch.began + self.epoch_min() {
+        if is_short || now < self.epoch.counts_from + self.epoch_min() {
             if self.epoch.cycles_s.len() >= SAMPLES_MAX {
                 self.epoch.cycles_s.drain(..SAMPLES_MAX / 2);
             }
@@ -231,10 +231,11 @@ impl Class {
         self.end_epoch(now);
     }
 
+    /// How long cycles are counted at least.
     fn epoch_min(&self) -> Duration {
         match self.state {
             State::Settled { .. } => EPOCH_MIN_SETTLED,
-            _ if self.epoch.sessions >= SAMPLES => self.epoch.through + EPOCH_MIN_OF_MANY,
+            _ if self.epoch.sessions >= SAMPLES => EPOCH_MIN_OF_MANY,
             _ => EPOCH_MIN,
         }
     }
@@ -735,6 +736,27 @@ mod tests {
         assert!(packed > 0, "nothing was tried");
         let share = packed as f64 / all as f64;
         assert!(share < 0.02, "{share}");
+    }
+
+    #[test]
+    fn a_rate_that_goes_up_and_down_is_no_other_situation() {
+        let mut replies = Replies::default();
+        let mut turns = vec![None; 64];
+        let (mut at_s, mut packed, mut packed_late) = (5.0, 0, 0);
+        for client in (0..64).cycle() {
+            if at_s > 7.9 {
+                break;
+            }
+            let packs = replies.packs(secs(at_s), alone(12_500.0), 15e-6, 50e-6);
+            turns[client] = Some(replies.sent(secs(at_s), alone(12_500.0), turns[client]));
+            let is_late = at_s > 6.0;
+            let is_slow = is_late && (at_s - 6.0) % 90e-3 < 45e-3;
+            at_s += if is_slow { 140e-6 } else { 70e-6 } * if packs { 1.25 } else { 1.0 };
+            packed += usize::from(packs);
+            packed_late += usize::from(packs && is_late);
+        }
+        assert!(packed > 0, "nothing was tried");
+        assert_eq!(packed_late, 0);
     }
 
     #[test]
