@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use bench::client::{Account, Client, ClientFault, Compression, Scan, Stop};
 use codec::Algorithm;
 use lab::link::Address;
+use lab::peer::Nobody;
 use lab::real::{Kind, Options, PASSWORD, RealServer, USER, required, required_with};
 
 fn account(user: &str, password: &str, database: &str) -> Account {
@@ -156,7 +157,8 @@ fn a_wish_to_stop_ends_a_wait_for_the_server() {
 
 #[test]
 fn an_address_where_nothing_listens_is_named() {
-    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = Nobody::new().unwrap();
+    let address = nobody.address().unwrap();
     let fault = connect(&address.into(), &account("me", "", ""), Algorithm::Uncompressed, 1).err().unwrap();
     assert!(fault.to_string() == format!("cannot connect to {address}"));
 }

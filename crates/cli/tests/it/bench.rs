@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use lab::peer::Nobody;
 use lab::real::{
     Install, Kind, Options, PASSWORD, RealServer, USER, required, required_programs, required_with,
     root_or_skip,
@@ -392,7 +393,8 @@ fn real_sysbench_runs_over_a_kernel_link() {
 #[test]
 fn what_cannot_be_measured_is_named_before_anything_is_started() {
     let folder = tempfile::tempdir().unwrap();
-    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = Nobody::new().unwrap();
+    let address = nobody.address().unwrap();
     for (args, code, part) in [
         (vec!["rds-scan", "--server", "http://me:hush@h/d"], 64, "does not begin with mysql://"),
         (vec!["rds-scan", "--server", "mysql://me:hush@h"], 64, "names no database"),

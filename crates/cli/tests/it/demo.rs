@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Output, Stdio};
 
+use lab::peer::Nobody;
 use lab::real::{Kind, PASSWORD, RealServer, USER, required, required_with};
 
 fn demo(args: &[&str]) -> Command {
@@ -109,7 +110,8 @@ fn bad_arguments_are_named_without_the_password() {
 
 #[test]
 fn a_server_that_cannot_be_reached_or_entered_is_named() {
-    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = Nobody::new().unwrap();
+    let address = nobody.address().unwrap();
     let output = demo(&["--server", &format!("mysql://me:hush@{address}/d")]).output().unwrap();
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1));

@@ -3,8 +3,10 @@
 //! Not here: what sessions carry (`proxy/tests/it/live`).
 
 use std::io::Read;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::Command;
+
+use lab::peer::Nobody;
 
 use super::process::ProxyProcess;
 
@@ -14,7 +16,8 @@ fn two_processes_with_a_key_pass_a_servers_error_on() {
     let key = folder.path().join("key");
     std::fs::write(&key, "0123456789abcdef0123456789abcdef\n").unwrap();
     let key = key.to_str().unwrap();
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let held = Nobody::new().unwrap();
+    let nobody = held.address().unwrap().to_string();
     let listener =
         ProxyProcess::start(&["--pair-listen", "127.0.0.1:0", "--server", &nobody, "--pair-key", key], 1);
     let peer = format!("wirepress://{}", listener.addresses[0]);

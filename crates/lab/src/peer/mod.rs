@@ -13,12 +13,14 @@
 
 mod bytes;
 mod listener;
+mod nobody;
 mod scripted;
 mod seen;
 mod socket;
 
 pub use bytes::{frames, packets};
 pub use listener::Listener;
+pub use nobody::Nobody;
 pub use scripted::{Packet, Peer};
 pub use seen::{SeenFrame, SeenPacket};
 

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use lab::generate::blob;
 use lab::link::{Address, Link, RunningLink};
+use lab::peer::Nobody;
 
 /// A server that sends back what it gets, until the client has said its last word.
 fn echo_server() -> (Address, JoinHandle<()>) {
@@ -146,8 +147,8 @@ fn the_sender_has_to_wait_when_the_link_is_full() {
 
 #[test]
 fn a_server_that_cannot_be_reached_closes_the_clients_connection() {
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let (_link, mut client) = open("unlimited", address.into());
+    let nobody = Nobody::new().unwrap();
+    let (_link, mut client) = open("unlimited", nobody.address().unwrap().into());
     let mut got = Vec::new();
     // Closed or reset, but not left waiting.
     drop(client.read_to_end(&mut got));

@@ -5,6 +5,7 @@
 use codec::Algorithm::{Uncompressed, Zlib, Zstd};
 use codec::{AlgorithmSet, ZstdLevel};
 use lab::generate::text_row;
+use lab::peer::Nobody;
 use lab::real::{Kind, Options, required_with};
 use lab::wait::wait_while_amiss;
 use proxy::{Address, ListenerConfig};
@@ -138,7 +139,8 @@ fn an_algorithm_that_the_server_lacks_is_named() {
 fn a_server_that_is_away_is_named() {
     for kind in [Kind::MySql, Kind::MariaDb] {
         let Some(server) = super::server(kind) else { return };
-        let away = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let nobody = Nobody::new().unwrap();
+        let away = nobody.address().unwrap();
         for client in [Uncompressed, Zlib, Zstd] {
             let legs = Legs::of(client, Zlib);
             let route = Route::with(server, legs, TCP, |config| config.servers = vec![away.into()]);

@@ -2,11 +2,11 @@
 //!
 //! Not here: ends that have nothing to do with a pair (`flows::ends`).
 
-use std::net::TcpListener;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use lab::generate::blob;
+use lab::peer::Nobody;
 use lab::real::{Kind, required};
 use lab::wait::wait_until;
 use proxy::{Config, Policy, Proxy};
@@ -23,7 +23,8 @@ fn connect(halves: &Halves) -> Client {
 
 #[test]
 fn what_the_far_half_can_not_do_reaches_the_client_as_an_error_of_mysqls() {
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let held = Nobody::new().unwrap();
+    let nobody = held.address().unwrap();
     let halves = Halves::to(nobody.into(), |_| {}, |_| {});
     let told = Client::connect(halves.dialer.address(), &Terms::default()).err().unwrap();
     assert_eq!(told.code, 1429, "{told}");

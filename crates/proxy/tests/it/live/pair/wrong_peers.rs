@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use lab::peer::{Nobody, PATIENCE};
 use lab::real::{Kind, required};
 use lab::wait::wait_until;
 use proxy::{Address, Config, Proxy};
@@ -18,18 +19,19 @@ use wire::response::ErrPacket;
 use super::{pair_dialer, pair_listener};
 use crate::live::client::{Client, Terms};
 
+/// For a wait that is to end with the limit.
 const LIMIT: Duration = Duration::from_secs(2);
 
-fn listener() -> Proxy {
+fn listener(limit: Duration) -> Proxy {
     let nowhere = "127.0.0.1:1".parse().unwrap();
-    Proxy::start(pair_listener(nowhere, |config| config.login_timeout = LIMIT)).unwrap()
+    Proxy::start(pair_listener(nowhere, |config| config.login_timeout = limit)).unwrap()
 }
 
 /// What a peer of a pair listener gets that says `words`.
 fn told(listener: &Proxy, words: &[u8]) -> Vec<u8> {
     let Address::Tcp { host, port } = listener.address() else { panic!("no TCP address") };
     let mut stream = TcpStream::connect((host.as_str(), *port)).unwrap();
-    stream.set_read_timeout(Some(LIMIT * 10)).unwrap();
+    stream.set_read_timeout(Some(PATIENCE * 2)).unwrap();
     stream.write_all(words).unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).unwrap();
@@ -38,7 +40,7 @@ fn told(listener: &Proxy, words: &[u8]) -> Vec<u8> {
 
 #[test]
 fn whoever_connects_to_a_pair_listener_and_is_no_pair_is_told_in_its_own_protocol() {
-    let listener = listener();
+    let listener = listener(PATIENCE);
     let begun = Instant::now();
     // A MySQL client waits for a greeting.
     let refusal = Client::connect(listener.address(), &Terms::default()).err().unwrap();
@@ -49,7 +51,7 @@ fn whoever_connects_to_a_pair_listener_and_is_no_pair_is_told_in_its_own_protoco
     assert_eq!(told(&listener, b"\x16\x03\x01\x02\x00\x01\x00"), b"");
     let garbage = told(&listener, b"what is this");
     assert!(ErrPacket::parse(&garbage[4..]).unwrap().to_string().contains("pair listener"));
-    assert!(begun.elapsed() < LIMIT * 5, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
     wait_until("four foreign peers", || {
         listener.counters().faults_of(wire::Side::Client, "pair_peer_foreign") == 4
     });
@@ -58,16 +60,16 @@ fn whoever_connects_to_a_pair_listener_and_is_no_pair_is_told_in_its_own_protoco
 
 #[test]
 fn a_magic_that_is_followed_by_silence_ends_at_the_deadline() {
-    let listener = listener();
+    let listener = listener(LIMIT);
     let begun = Instant::now();
     assert_eq!(told(&listener, b"\x89WPPAIRC"), b"\x89WPPAIRC");
     assert!(begun.elapsed() < LIMIT * 5, "{:?}", begun.elapsed());
     wait_until("one timeout", || listener.counters().faults_of(wire::Side::Client, "timed_out") == 1);
 }
 
-/// The error that a client of a pair's dialer gets, whose other half is at `peer`.
-fn refusal(peer: Address) -> String {
-    let dialer = Proxy::start(pair_dialer(peer, |config| config.connect_timeout = LIMIT)).unwrap();
+/// The error that a client of a pair's dialer gets, whose other half is at `peer` and has `limit` to answer.
+fn refusal(peer: Address, limit: Duration) -> String {
+    let dialer = Proxy::start(pair_dialer(peer, |config| config.connect_timeout = limit)).unwrap();
     Client::connect(dialer.address(), &Terms::default()).err().unwrap().to_string()
 }
 
@@ -75,18 +77,18 @@ fn refusal(peer: Address) -> String {
 fn a_mysql_server_where_a_pair_is_expected_is_named() {
     for kind in [Kind::MySql, Kind::MariaDb] {
         let Some(server) = required(kind) else { return };
-        let told = refusal(server.address().into());
+        let told = refusal(server.address().into(), PATIENCE);
         assert!(told.contains("no wirepress pair") && told.contains("a MySQL server's greeting"), "{told}");
     }
 }
 
 #[test]
 fn other_peers_where_a_pair_is_expected_are_named_and_a_silent_one_is_given_up() {
-    for (words, reason) in [
-        (&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], "look like HTTP"),
-        (b"SSH-2.0-OpenSSH_9.6\r\n", "look like SSH"),
-        (b"", "nothing came for 2 s"),
-        (b"\x89WPPAIRX\x05\0never", "the pair refused: never"),
+    for (words, limit, reason) in [
+        (&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], PATIENCE, "look like HTTP"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", PATIENCE, "look like SSH"),
+        (b"", LIMIT, "nothing came for 2 s"),
+        (b"\x89WPPAIRX\x05\0never", PATIENCE, "the pair refused: never"),
     ] {
         let peer = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = peer.local_addr().unwrap().into();
@@ -96,12 +98,12 @@ fn other_peers_where_a_pair_is_expected_are_named_and_a_silent_one_is_given_up()
             // Until the dialer gives up.
             std::io::copy(&mut stream, &mut std::io::sink()).ok()
         });
-        let told = refusal(address);
+        let told = refusal(address, limit);
         assert!(told.contains("1429") && told.contains(reason), "{told}");
         assert!(held.join().is_ok());
     }
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let told = refusal(nobody.into());
+    let nobody = Nobody::new().unwrap();
+    let told = refusal(nobody.address().unwrap().into(), PATIENCE);
     assert!(told.contains("1429") && told.contains("refused"), "{told}");
 }
 
