@@ -36,6 +36,7 @@ mod replies;
 mod reply_times;
 mod source;
 mod thrift;
+mod turns;
 
 #[cfg(test)]
 mod simulation;
@@ -59,6 +60,7 @@ use self::replies::{Reply, Turn};
 pub use self::reply_times::ReplyTimes;
 use self::source::Source;
 pub use self::thrift::{Limits, Thrift};
+use self::turns::Turns;
 use crate::Algorithm;
 
 /// The controller of one direction of a connection.
@@ -80,6 +82,7 @@ pub struct Pace {
     had_more: bool,
     /// Part of the frames behind stored ones, lately, that found the link done with most of those.
     idle_part: f64,
+    turns: Turns,
     reader: Reader,
     last: Last,
     /// The frame that was chosen about is alone: the link is done with what was sent before, and nothing follows.
@@ -170,6 +173,7 @@ impl Pace {
             hidden: SHORT_OF_CPU,
             had_more: false,
             idle_part: 0.0,
+            turns: Turns::default(),
             reader: Reader::new(),
             last: Last { is_packed: false, len: 0 },
             is_alone: false,
@@ -258,7 +262,8 @@ impl Pace {
         self.reader.look(&look, self.last, self.link_bytes_per_s);
         self.drain.look(&look);
         if look.unacknowledged_len() == 0 {
-            self.busy_until = look.now;
+            // The last of it was acknowledged, which takes a round trip.
+            self.busy_until = self.busy_until.min(look.now.saturating_sub(look.round_trip));
         }
         if !self.reader.is_limit() {
             self.link_bytes_per_s = self.drain.bytes_per_s();

@@ -13,6 +13,8 @@ struct Frame {
     len: f64,
     /// Others follow it at once.
     more: bool,
+    /// It should go stored for want of time of the core's, if it is one of several.
+    is_due: bool,
     /// How long the link is busy with what was sent before.
     queue_s: f64,
     /// How long it takes until all of it is here.
@@ -26,8 +28,9 @@ impl Pace {
             return Choice { level: None, reason: Reason::LinkNotSeen };
         };
         let queue_s = self.queue_s(rate);
-        let frame = Frame { len: number(plain_len), more, queue_s, missing_s };
         self.follow_idleness(queue_s, rate);
+        let is_due = more && self.turns.is_due(queue_s);
+        let frame = Frame { len: number(plain_len), more, is_due, queue_s, missing_s };
         if let Some(level) = self.untried(&frame, rate) {
             return Choice { level: Some(level), reason: Reason::TriesLevel };
         }
@@ -35,6 +38,7 @@ impl Pace {
             if let Some(level) = self.packs_as_it_encrypts(frame.len) {
                 return Choice { level: Some(level), reason: Reason::Faster };
             }
+            self.turns.stored();
             // The first of several doesn't count: there was nothing to be busy with.
             if self.had_more {
                 self.hidden = 0;
@@ -174,6 +178,8 @@ impl Pace {
 
     /// Sees whether the link was done with most of a stored frame when the next one came.
     fn follow_idleness(&mut self, queue_s: f64, rate: f64) {
+        let busy_until = if queue_s > 0.0 { self.now } else { self.busy_until };
+        self.turns.follow(self.now, self.had_more, busy_until);
         if self.had_more && !self.last.is_packed {
             // A full socket takes the next one when half of what it holds is left.
             let held_len = self.last.len.min(self.room().unsent_len / 2);
@@ -228,7 +234,7 @@ impl Pace {
                 let pays = (time_s < stored_s * IDLE_PAYS && saved_s > IDLE_PAYS_S)
                     || (time_s < stored_s * IDLE_PAYS_MUCH
                         && self.fastest_bytes_per_s <= IDLE_PAYS_MUCH_RATE);
-                if (idle_s > 0.0 || self.source_is_limit()) && !(pays || keeps_up) {
+                if (idle_s > 0.0 || frame.is_due || self.source_is_limit()) && !(pays || keeps_up) {
                     continue;
                 }
                 time_s
