@@ -82,6 +82,7 @@ pub struct Pace {
     had_more: bool,
     /// Part of the frames behind stored ones, lately, that found the link done with most of those.
     idle_part: f64,
+    /// Frames that go stored because the link has nothing to do in the server's turns.
     turns: Turns,
     reader: Reader,
     last: Last,
