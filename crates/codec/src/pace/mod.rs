@@ -10,7 +10,7 @@
 //! takes bytes (`drain`), `C` and `r` how fast and how well a level packs (`candidate`), `D` the receiver's unpacking. As long
 //! as the link has something to send, packing takes none of its time; when it hasn't, the frame goes stored and the link is
 //! busy again, unless packed it is through in far less time, or is the first of a burst that packing keeps up with. So where link and CPU cross some frames are packed and others are
-//! not, which no fixed setting does.
+//! not, which no fixed setting does; also where link and CPU wait in turn (`pauses`).
 //!
 //! Where the reader's window is what holds bytes back both forms are tried (`reader`), and where each frame waits for an
 //! answer, so that there is never a queue (`replies`). Who wants few bytes more than little time has another controller
@@ -30,13 +30,13 @@ mod drain;
 mod history_level;
 mod look;
 mod packing_server;
+mod pauses;
 mod queue;
 mod reader;
 mod replies;
 mod reply_times;
 mod source;
 mod thrift;
-mod turns;
 
 #[cfg(test)]
 mod simulation;
@@ -53,6 +53,7 @@ use self::history_level::HistoryLevel;
 pub use self::history_level::LevelSeen;
 pub use self::look::Look;
 pub use self::packing_server::{LegChoice, LegReason, Packing, PackingServer, RepliesSeen, Sample, Trial};
+use self::pauses::Pauses;
 use self::queue::SHORT_OF_CPU;
 use self::reader::Reader;
 pub use self::replies::Replies;
@@ -60,7 +61,6 @@ use self::replies::{Reply, Turn};
 pub use self::reply_times::ReplyTimes;
 use self::source::Source;
 pub use self::thrift::{Limits, Thrift};
-use self::turns::Turns;
 use crate::Algorithm;
 
 /// The controller of one direction of a connection.
@@ -82,8 +82,8 @@ pub struct Pace {
     had_more: bool,
     /// Part of the frames behind stored ones, lately, that found the link done with most of those.
     idle_part: f64,
-    /// Frames that go stored because the link has nothing to do in the server's turns.
-    turns: Turns,
+    /// Of the link, in the server's turns on the core that it shares with the proxy.
+    pauses: Pauses,
     reader: Reader,
     last: Last,
     /// The frame that was chosen about is alone: the link is done with what was sent before, and nothing follows.
@@ -174,7 +174,7 @@ impl Pace {
             hidden: SHORT_OF_CPU,
             had_more: false,
             idle_part: 0.0,
-            turns: Turns::default(),
+            pauses: Pauses::default(),
             reader: Reader::new(),
             last: Last { is_packed: false, len: 0 },
             is_alone: false,

@@ -29,7 +29,7 @@ impl Pace {
         };
         let queue_s = self.queue_s(rate);
         self.follow_idleness(queue_s, rate);
-        let is_due = more && self.turns.is_due(queue_s);
+        let is_due = more && self.pauses.is_due(queue_s);
         let frame = Frame { len: number(plain_len), more, is_due, queue_s, missing_s };
         if let Some(level) = self.untried(&frame, rate) {
             return Choice { level: Some(level), reason: Reason::TriesLevel };
@@ -38,7 +38,7 @@ impl Pace {
             if let Some(level) = self.packs_as_it_encrypts(frame.len) {
                 return Choice { level: Some(level), reason: Reason::Faster };
             }
-            self.turns.stored();
+            self.pauses.stored();
             // The first of several doesn't count: there was nothing to be busy with.
             if self.had_more {
                 self.hidden = 0;
@@ -179,7 +179,7 @@ impl Pace {
     /// Sees whether the link was done with most of a stored frame when the next one came.
     fn follow_idleness(&mut self, queue_s: f64, rate: f64) {
         let busy_until = if queue_s > 0.0 { self.now } else { self.busy_until };
-        self.turns.follow(self.now, self.had_more, busy_until);
+        self.pauses.follow(self.now, self.had_more, busy_until);
         if self.had_more && !self.last.is_packed {
             // A full socket takes the next one when half of what it holds is left.
             let held_len = self.last.len.min(self.room().unsent_len / 2);
