@@ -13,7 +13,8 @@
 //! not, which no fixed setting does; also where link and CPU wait in turn (`pauses`).
 //!
 //! Where the reader's window is what holds bytes back both forms are tried (`reader`), and where each frame waits for an
-//! answer, so that there is never a queue (`replies`). Who wants few bytes more than little time has another controller
+//! answer, so that there is never a queue (`replies`); what goes stored there is
+//! mostly not even chosen about (`rest`). Who wants few bytes more than little time has another controller
 //! (`thrift`).
 //!
 //! Invariants: no clock (time is an argument), no randomness; bounded memory; while nothing is known of the link frames go
@@ -35,6 +36,7 @@ mod queue;
 mod reader;
 mod replies;
 mod reply_times;
+mod rest;
 mod source;
 mod thrift;
 
@@ -59,6 +61,7 @@ use self::reader::Reader;
 pub use self::replies::Replies;
 use self::replies::{Reply, Turn};
 pub use self::reply_times::ReplyTimes;
+pub use self::rest::Rest;
 use self::source::Source;
 pub use self::thrift::{Limits, Thrift};
 use crate::Algorithm;

@@ -15,10 +15,13 @@
 
 use std::time::Duration;
 
+use super::rest::{Changes, Holds};
+
 /// What is known of the replies on one link, in one direction. Share it between its connections.
 #[derive(Debug, Default)]
 pub struct Replies {
     classes: [Class; CLASSES],
+    changes: Changes,
 }
 
 /// A reply that is to go out.
@@ -38,6 +41,10 @@ pub(super) struct Turn {
     class: Option<usize>,
     epoch: u64,
     sent: Duration,
+    /// Its cycle is over, and the one before it was of the same class and epoch.
+    is_second: bool,
+    /// Others that went out behind it in the same form, and were not told of.
+    pub(super) rested: u32,
 }
 
 /// Replies of about one length.
@@ -118,7 +125,12 @@ impl Replies {
     /// seen, 0 where that is not known.
     pub(super) fn packs(&mut self, now: Duration, reply: Reply, cost_s: f64, round_trip_s: f64) -> bool {
         let Some(class) = reply.class().and_then(|class| self.classes.get_mut(class)) else { return false };
-        class.packs(now, cost_s, round_trip_s)
+        let epoch = class.epoch.number;
+        let packs = class.packs(now, cost_s, round_trip_s);
+        if class.epoch.number != epoch {
+            self.changes.count();
+        }
+        packs
     }
 
     /// A reply goes out; the one before it on this connection was `before`.
@@ -136,21 +148,52 @@ impl Replies {
         if let Some(before) = before {
             self.ended(before, now);
         }
-        let mut epoch = 0;
+        let (mut epoch, mut is_second) = (0, false);
         if let Some(state) = class.and_then(|class| self.classes.get_mut(class)) {
             epoch = state.epoch.number;
-            let was_there = before.is_some_and(|before| before.class == class && before.epoch == epoch);
-            state.epoch.sessions += usize::from(!was_there);
-            state.epoch.replies += u32::from(now >= state.epoch.counts_from);
+            let same = before.filter(|before| before.class == class && before.epoch == epoch);
+            state.epoch.sessions += usize::from(same.is_none());
+            let rested = same.map_or(0, |before| before.rested);
+            is_second = same.is_some() && rested == 0;
+            if now >= state.epoch.counts_from {
+                state.epoch.replies += 1 + rested;
+            }
         }
-        Turn { class, epoch, sent: now }
+        Turn { class, epoch, sent: now, is_second, rested: 0 }
     }
 
     fn ended(&mut self, turn: Turn, now: Duration) {
         let Some(class) = turn.class.and_then(|class| self.classes.get_mut(class)) else { return };
-        if turn.epoch == class.epoch.number && turn.sent >= class.epoch.counts_from {
+        if turn.epoch == class.epoch.number && turn.sent >= class.epoch.counts_from && turn.rested == 0 {
             class.saw(now.saturating_sub(turn.sent).as_secs_f64(), now);
+            if class.epoch.number != turn.epoch {
+                self.changes.count();
+            }
         }
+    }
+
+    /// For which replies it holds that the one of this turn went stored, if it will for a while.
+    pub(super) fn holds(&self, turn: &Turn) -> Option<Holds> {
+        let Some(number) = turn.class else {
+            return Some(Holds { lens: (0.0, SEGMENT_LEN), until: None });
+        };
+        let class = self.classes.get(number)?;
+        match class.state {
+            State::Settled { until, .. }
+                if turn.is_second
+                    && turn.epoch == class.epoch.number
+                    && matches!(class.belief, Some((false, _)))
+                    && !class.packs =>
+            {
+                Some(Holds { lens: lens_of(number), until: Some(until) })
+            }
+            _ => None,
+        }
+    }
+
+    /// How often any of this has changed.
+    pub(super) const fn changes(&self) -> &Changes {
+        &self.changes
     }
 }
 
@@ -478,6 +521,15 @@ fn class_of(len: f64) -> usize {
         limit *= 4.0;
     }
     class
+}
+
+/// Lengths of a class that are not large, the second excluded: large ones are each chosen about.
+fn lens_of(class: usize) -> (f64, f64) {
+    let (mut from, mut to) = (0.0, SEGMENT_LEN);
+    for _ in 0..class {
+        (from, to) = (to, to * 4.0);
+    }
+    (from, to.min(super::LARGE_LEN))
 }
 
 fn median(values: &mut [f64]) -> f64 {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codec::Algorithm;
-use codec::pace::{Choice, Limits, Next, Pace, PackedFrame, Reason, Room, Thrift};
+use codec::pace::{Choice, Limits, Next, Pace, PackedFrame, Reason, Rest, Room, Thrift};
 use wire::Side;
 use wire::connect::auth::Security;
 
@@ -29,6 +29,8 @@ pub(crate) struct Paced {
     link: Arc<Link>,
     /// Plain length and length of what waits to be handed over.
     made: Option<(usize, usize)>,
+    /// What goes stored without a look at the chooser.
+    rest: Option<Rest>,
     /// Frames until the socket is looked at although no choice depends on it.
     until_look: u8,
     /// When the link's other sessions were told last, on its clock.
@@ -146,6 +148,7 @@ impl Paced {
             side,
             link,
             made: None,
+            rest: None,
             until_look: 0,
             shared_at: Duration::ZERO,
             reasons: Vec::new(),
@@ -157,7 +160,10 @@ impl Paced {
     /// Looks at the socket if the next choice may depend on it; `unwritten_len` bytes of what was handed over have not come into
     /// it yet.
     pub(crate) fn look(&mut self, leg: &Leg, unwritten_len: usize) {
-        if self.until_look == 0 || self.chooser.wants_look(|| self.link.now()) {
+        if self.rest.as_ref().is_some_and(|rest| rest.leaves_a_queue(|| self.link.now())) {
+            self.end_rest();
+        }
+        if self.until_look == 0 || (self.rest.is_none() && self.chooser.wants_look(|| self.link.now())) {
             self.look_anyway(leg, unwritten_len);
         }
     }
@@ -165,6 +171,7 @@ impl Paced {
     /// The same when the socket has just taken a part of what was left over: that tells how fast it does.
     pub(crate) fn look_anyway(&mut self, leg: &Leg, unwritten_len: usize) {
         self.until_look = LOOK_EVERY;
+        self.end_rest();
         let Some(looker) = &mut self.looker else { return };
         let now = self.link.now();
         let Some(look) = looker.look(leg, now) else { return };
@@ -211,20 +218,27 @@ impl Paced {
 
     /// Longest frame of several packets.
     pub(crate) fn frame_len(&self) -> usize {
-        self.chooser.room().frame_len
+        self.rest.as_ref().map_or_else(|| self.chooser.room().frame_len, Rest::frame_len)
     }
 
     /// The level that frames with history are packed at.
     pub(crate) fn level(&self) -> u8 {
         match &self.chooser {
-            Chooser::Latency(pace) => pace.level(),
+            Chooser::Latency(pace) => self.rest.as_ref().map_or_else(|| pace.level(), Rest::level),
             Chooser::Cost(cost) => cost.thrift.level(),
             Chooser::NoLink => codec::ZstdLevel::MIN.get(),
         }
     }
 
     pub(crate) fn choose(&mut self, plain_len: usize, next: Next) -> Choice {
+        if let Some(rest) = &mut self.rest
+            && let Some(choice) = rest.covers(plain_len, next, || self.link.now())
+        {
+            self.until_look = self.until_look.saturating_sub(1);
+            return choice;
+        }
         self.account();
+        self.end_rest();
         let choice = match &mut self.chooser {
             Chooser::Latency(pace) => {
                 pace.choose(plain_len, next, self.link.now(), &mut self.link.replies(self.algorithm))
@@ -238,6 +252,7 @@ impl Paced {
     /// The same for a packet of which `missing_len` bytes have still to come.
     pub(super) fn choose_early(&mut self, plain_len: usize, missing_len: usize) -> Choice {
         self.account();
+        self.end_rest();
         let choice = match &mut self.chooser {
             Chooser::Latency(pace) => {
                 let mut replies = self.link.replies(self.algorithm);
@@ -341,7 +356,7 @@ impl Paced {
 
     /// What is ready is written now, behind `unwritten_len` bytes that still wait.
     pub(crate) fn hand_over(&mut self, leg: &Leg, unwritten_len: usize) {
-        if self.made.is_some() {
+        if self.made.is_some() && !self.went_in_rest() {
             self.look(leg, unwritten_len);
             self.account();
         }
@@ -349,14 +364,44 @@ impl Paced {
 
     /// What is ready counts as sent: it goes before all that is decided from now on.
     fn account(&mut self) {
+        if self.went_in_rest() {
+            return;
+        }
         if let Some((plain_len, len)) = self.made.take() {
+            self.end_rest();
             match &mut self.chooser {
                 Chooser::Latency(pace) => {
-                    pace.sent(plain_len, len, self.link.now(), &mut self.link.replies(self.algorithm));
+                    let mut replies = self.link.replies(self.algorithm);
+                    pace.sent(plain_len, len, self.link.now(), &mut replies);
+                    self.rest = self.last.and_then(|choice| pace.rest(choice, &replies));
                 }
                 Chooser::Cost(cost) => cost.thrift.sent(len, self.link.now()),
                 Chooser::NoLink => {}
             }
+        }
+    }
+}
+
+impl Paced {
+    /// Whether what is ready was covered by a rest, in which it then counts.
+    fn went_in_rest(&mut self) -> bool {
+        let (Some(rest), Some((_, len))) = (&mut self.rest, self.made) else { return false };
+        let is_covered = rest.sent(len);
+        if is_covered {
+            self.made = None;
+        }
+        is_covered
+    }
+
+    /// What went out in it is told before anything else is.
+    fn end_rest(&mut self) {
+        let Some(rest) = self.rest.take() else { return };
+        if let Chooser::Latency(pace) = &mut self.chooser {
+            pace.rested(&rest);
+        }
+        let (replies, reason) = rest.replies();
+        if let Some((_, count)) = self.reasons.iter_mut().find(|(known, _)| *known == reason) {
+            *count += u64::from(replies);
         }
     }
 }
@@ -407,6 +452,7 @@ impl Cost {
 
 impl Drop for Paced {
     fn drop(&mut self) {
+        self.end_rest();
         self.left();
         self.share();
         let link_bytes_per_s = self.chooser.link_seen().map(|(rate, _)| rate);
