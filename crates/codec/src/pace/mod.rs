@@ -13,9 +13,8 @@
 //! not, which no fixed setting does; also where link and CPU wait in turn (`pauses`).
 //!
 //! Where the reader's window is what holds bytes back both forms are tried (`reader`), and where each frame waits for an
-//! answer, so that there is never a queue (`replies`); what goes stored there is
-//! mostly not even chosen about (`rest`). Who wants few bytes more than little time has another controller
-//! (`thrift`).
+//! answer, so that there is never a queue (`replies`); what goes stored there is mostly not
+//! even chosen about (`rest`). Who wants few bytes more than little time has another controller (`thrift`).
 //!
 //! Invariants: no clock (time is an argument), no randomness; bounded memory; while nothing is known of the link frames go
 //! stored, but for a first one and, over TLS, for what packs faster than it is encrypted; data that doesn't shrink is tried ever

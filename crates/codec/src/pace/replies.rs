@@ -41,7 +41,7 @@ pub(super) struct Turn {
     class: Option<usize>,
     epoch: u64,
     sent: Duration,
-    /// Its cycle is over, and the one before it was of the same class and epoch.
+    /// With it the cycle of one of the same class and epoch has ended, with nothing in between.
     is_second: bool,
     /// Others that went out behind it in the same form, and were not told of.
     pub(super) rested: u32,

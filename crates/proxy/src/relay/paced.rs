@@ -380,9 +380,7 @@ impl Paced {
             }
         }
     }
-}
 
-impl Paced {
     /// Whether what is ready was covered by a rest, in which it then counts.
     fn went_in_rest(&mut self) -> bool {
         let (Some(rest), Some((_, len))) = (&mut self.rest, self.made) else { return false };
