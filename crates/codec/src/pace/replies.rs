@@ -18,10 +18,17 @@ use std::time::Duration;
 use super::rest::{Changes, Holds};
 
 /// What is known of the replies on one link, in one direction. Share it between its connections.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Replies {
     classes: [Class; CLASSES],
     changes: Changes,
+}
+
+impl Default for Replies {
+    fn default() -> Self {
+        let class = |number| Class { is_segment: number == 0, ..Class::default() };
+        Self { classes: std::array::from_fn(class), changes: Changes::default() }
+    }
 }
 
 /// A reply that is to go out.
@@ -50,6 +57,8 @@ pub(super) struct Turn {
 /// Replies of about one length.
 #[derive(Debug, Default)]
 struct Class {
+    /// They are one TCP segment, packed or not: that saves time only on a link that is full of them, and much of it there.
+    is_segment: bool,
     /// Which form is sent now.
     packs: bool,
     epoch: Epoch,
@@ -93,6 +102,8 @@ enum State {
     /// Until then, with what was found.
     Settled {
         until: Duration,
+        /// Pauses make it no later.
+        until_max: Duration,
         found: Seen,
     },
 }
@@ -104,6 +115,8 @@ struct Trial {
     packs_first: bool,
     /// Until connections that have just come are under way, which is no form's doing.
     is_new: bool,
+    /// Stored was found the last time.
+    confirms_stored: bool,
     /// In the order of [`PATTERN`].
     epochs: Vec<Seen>,
 }
@@ -207,12 +220,15 @@ impl Class {
                 self.turn(0.0, now);
                 self.state = if cost_s <= round_trip_s * NEGLIGIBLE {
                     let found = Seen { cycle_s: round_trip_s * QUEUES, ..Seen::default() };
-                    State::Settled { until: now + BELIEVED_MIN, found }
+                    State::Settled { until: now + BELIEVED_MIN, until_max: now + BELIEVED_MAX, found }
                 } else {
-                    State::Trial(Trial { is_new: !self.packs, ..Trial::beginning_with(self.packs) })
+                    State::Trial(Trial {
+                        is_new: !self.packs,
+                        ..Trial::beginning_with(self.packs, self.belief)
+                    })
                 };
             }
-            State::Settled { until, found }
+            State::Settled { until, found, .. }
                 if match self.belief {
                     Some(_) => now >= *until,
                     // What costs nothing goes on until cycles get longer, or the round trip so short that it does cost something.
@@ -220,7 +236,7 @@ impl Class {
                 } =>
             {
                 let cycle_s = found.cycle_s;
-                self.try_both(cycle_s, now);
+                self.try_again(cycle_s, now);
             }
             State::Trial(_) if now >= self.epoch.began + EPOCH_MAX => {
                 if self.epoch.cycles_s.len() >= SAMPLES_MIN {
@@ -255,6 +271,10 @@ impl Class {
             self.last_sent = now;
             self.turn(self.epoch.cycle_s, now);
             self.epoch.behind_pause = true;
+            // A trial is dear in terms of the time in which somebody asks.
+            if let State::Settled { until, until_max, .. } = &mut self.state {
+                *until = (*until + silent).min(*until_max);
+            }
         }
     }
 
@@ -264,6 +284,12 @@ impl Class {
             return;
         }
         self.epoch.cycles_s.push(cycle_s);
+        if self.is_segment && self.is_dearer_than_expected(now) {
+            self.packs = false;
+            let trial = Trial { is_new: true, ..Trial::beginning_with(self.packs, self.belief) };
+            self.try_both(trial, cycle_s, now);
+            return;
+        }
         let is_short = self.epoch.cycles_s.len() < self.epoch.samples() && !self.is_much_slower_stored(now);
         if is_short || now < self.epoch.counts_from + self.epoch_min() {
             if self.epoch.cycles_s.len() >= SAMPLES_MAX {
@@ -272,6 +298,20 @@ impl Class {
             return;
         }
         self.end_epoch(now);
+    }
+
+    /// It was expected that nobody notices what packing takes, and it is a part of the time of many.
+    fn is_dearer_than_expected(&self, now: Duration) -> bool {
+        let has_seen_none = match &self.state {
+            State::New => false,
+            State::Settled { .. } => self.belief.is_none(),
+            State::Trial(trial) => self.belief.is_none() && trial.epochs.is_empty(),
+        };
+        has_seen_none
+            && self.packs
+            && self.epoch.sessions >= SAMPLES
+            && self.epoch.cycles_s.len() >= self.epoch.samples()
+            && self.epoch.packing_share(now) > SHARE_NEGLIGIBLE
     }
 
     /// How long cycles are counted at least.
@@ -302,11 +342,15 @@ impl Class {
                 // A prior says how long a cycle may be, unless it is not packing that is waited for; what was found, how long it was.
                 let is_other = match self.belief {
                     None => seen.cycle_s > found.cycle_s && self.epoch.packing_share(now) > SHARE_NEGLIGIBLE,
-                    Some(_) => seen.is_other(found),
+                    Some((packs, _)) => seen.is_other(found, packs),
                 };
                 self.others = if is_other { self.others + 1 } else { 0 };
+                // One epoch, which is all that a trial may have had, is no measure for long.
+                if !is_other && self.belief.is_some() {
+                    found.follow(&seen);
+                }
                 if self.others >= OTHERS_MIN {
-                    self.try_both(seen.cycle_s, now);
+                    self.try_again(seen.cycle_s, now);
                 } else {
                     self.epoch.goes_on(now);
                 }
@@ -317,7 +361,7 @@ impl Class {
             }
             State::Trial(trial) => {
                 trial.epochs.push(seen);
-                match trial.verdict() {
+                match trial.verdict(self.is_segment) {
                     Some(Verdict { packs, is_clear }) => {
                         let least = if is_clear { BELIEVED_CLEAR } else { BELIEVED_MIN };
                         let found = trial.seen_of(packs).unwrap_or(seen);
@@ -332,8 +376,12 @@ impl Class {
         }
     }
 
-    fn try_both(&mut self, cycle_s: f64, now: Duration) {
-        self.state = State::Trial(Trial::beginning_with(self.packs));
+    fn try_again(&mut self, cycle_s: f64, now: Duration) {
+        self.try_both(Trial::beginning_with(self.packs, self.belief), cycle_s, now);
+    }
+
+    fn try_both(&mut self, trial: Trial, cycle_s: f64, now: Duration) {
+        self.state = State::Trial(trial);
         self.others = 0;
         self.turn(cycle_s, now);
     }
@@ -344,7 +392,7 @@ impl Class {
             _ => least,
         };
         self.belief = Some((packs, believed));
-        self.state = State::Settled { until: now + believed, found };
+        self.state = State::Settled { until: now + believed, until_max: now + BELIEVED_MAX, found };
         self.packs = packs;
         self.turn(found.cycle_s, now);
     }
@@ -382,11 +430,17 @@ impl Seen {
         if are_many { self.reply_s } else { self.cycle_s }
     }
 
-    /// Whether what was found of the same form was another situation.
-    fn is_other(&self, found: &Self) -> bool {
+    /// Whether what was found of the same form was another situation. A link that has become the limit makes stored replies slower,
+    /// never faster.
+    fn is_other(&self, found: &Self, packs: bool) -> bool {
         let are_many = self.are_many() && found.are_many();
         let ratio = self.compared_s(are_many) / found.compared_s(are_many);
-        !(1.0 / SHIFT..=SHIFT).contains(&ratio)
+        ratio > SHIFT || (packs && ratio < 1.0 / SHIFT)
+    }
+
+    fn follow(&mut self, later: &Self) {
+        self.cycle_s += (later.cycle_s - self.cycle_s) * FOLLOWS;
+        self.reply_s += (later.reply_s - self.reply_s) * FOLLOWS;
     }
 }
 
@@ -443,8 +497,9 @@ struct Verdict {
 
 impl Trial {
     /// It begins with the form that is sent anyway.
-    const fn beginning_with(packs: bool) -> Self {
-        Self { packs_first: packs, is_new: false, epochs: Vec::new() }
+    const fn beginning_with(packs: bool, belief: Option<(bool, Duration)>) -> Self {
+        let confirms_stored = matches!(belief, Some((false, _)));
+        Self { packs_first: packs, is_new: false, confirms_stored, epochs: Vec::new() }
     }
 
     /// Whether the next epoch's replies are packed.
@@ -466,7 +521,7 @@ impl Trial {
     }
 
     /// Whether packed is faster, once that is known.
-    fn verdict(&self) -> Option<Verdict> {
+    fn verdict(&self, is_segment: bool) -> Option<Verdict> {
         if !self.epochs.len().is_multiple_of(2) {
             return None;
         }
@@ -480,14 +535,14 @@ impl Trial {
                 _ => None,
             })
             .collect();
-        let faster = ratios.iter().filter(|ratio| **ratio < 1.0).count();
         let count = ratios.len();
         let clearly = |packs| Some(Verdict { packs, is_clear: true });
         if count >= 2 && ratios.iter().all(|ratio| *ratio > CLEARLY_SLOWER) {
             return clearly(false);
         }
-        // A trial is dear then.
-        if !self.packs_first && are_many && ratios.iter().all(|ratio| *ratio > MUCH_SLOWER) {
+        // A trial is dear then, and one pair will do where it says so by far, or what was found before.
+        let slower = if self.confirms_stored && !is_segment { CLEARLY_SLOWER } else { MUCH_SLOWER };
+        if !self.packs_first && are_many && ratios.iter().all(|ratio| *ratio > slower) {
             return clearly(false);
         }
         // Where it was expected, and many say so, one pair will do.
@@ -498,8 +553,9 @@ impl Trial {
         if count >= 3 && ratios.iter().all(|ratio| *ratio < CLEARLY_FASTER) {
             return clearly(true);
         }
-        // It can't be all but one any more: stored replies cost nobody anything.
-        if count - faster > 1 {
+        // It can't be all but one any more, by far where many replies of a segment are compared: stored ones cost nobody anything.
+        let limit = if is_segment && are_many { CLEARLY_FASTER } else { 1.0 };
+        if ratios.iter().filter(|ratio| **ratio >= limit).count() > 1 {
             return Some(Verdict { packs: false, is_clear: median(&mut ratios) > CLEARLY_SLOWER });
         }
         (count >= PAIRS_MAX).then(|| Verdict { packs: median(&mut ratios) < FASTER, is_clear: false })
@@ -572,6 +628,8 @@ const BELIEVED_CLEAR: Duration = Duration::from_secs(8);
 const BELIEVED_MAX: Duration = Duration::from_secs(60);
 /// Cycles that are so many times what they were are another situation.
 const SHIFT: f64 = 1.5;
+/// Of a difference, with each epoch.
+const FOLLOWS: f64 = 0.25;
 /// Epochs: one or two may be a neighbour's doing.
 const OTHERS_MIN: u32 = 3;
 /// Of a round trip: what can't be noticed, and what is less than packing saves over most links.
@@ -585,7 +643,7 @@ const SHARE_NEGLIGIBLE: f64 = 0.05;
 const QUEUES: f64 = 2.0;
 /// Ratios of packed to stored.
 const CLEARLY_SLOWER: f64 = 1.03;
-const MUCH_SLOWER: f64 = 1.2;
+const MUCH_SLOWER: f64 = 1.1;
 const CLEARLY_FASTER: f64 = 0.9;
 const MUCH_FASTER: f64 = 0.7;
 const FASTER: f64 = 0.98;
@@ -614,6 +672,7 @@ mod tests {
         begin_s: f64,
         /// Everybody asks for so long, and then nothing for so long; or all along.
         pauses: Option<(f64, f64)>,
+        has_history: bool,
     }
 
     impl Loop {
@@ -628,8 +687,8 @@ mod tests {
             // The first clients come some time after everything has begun.
             let clock = |s: f64| secs(5.0 + s);
             for _ in 0..self.idle {
-                replies.packs(clock(0.0), alone(self.len), self.pack_s * 1.5, self.round_trip_s);
-                replies.sent(clock(0.0), alone(self.len), None);
+                replies.packs(clock(0.0), self.reply(), self.pack_s * 1.5, self.round_trip_s);
+                replies.sent(clock(0.0), self.reply(), None);
             }
             // When each client's request is there, and its last turn.
             let mut clients: Vec<(f64, Option<Turn>)> =
@@ -645,15 +704,14 @@ mod tests {
                     return (packed, all);
                 }
                 let start = at_s.max(core_s);
-                let packs =
-                    replies.packs(clock(start), alone(self.len), self.pack_s * 1.5, self.round_trip_s);
+                let packs = replies.packs(clock(start), self.reply(), self.pack_s * 1.5, self.round_trip_s);
                 packed_for[next] += u32::from(packs);
                 let begins_history = self.begin_s > 0.0 && packs && matches!(packed_for[next], 1 | 6);
                 core_s = start
                     + self.cpu_s
                     + if packs { self.pack_s } else { 0.0 }
                     + if begins_history { self.begin_s } else { 0.0 };
-                let reply = Reply { begins_history, ..alone(self.len) };
+                let reply = Reply { begins_history, ..self.reply() };
                 let turn = replies.sent(clock(core_s), reply, clients[next].1);
                 let len = if packs { self.len / self.ratio } else { self.len };
                 link_s = link_s.max(core_s) + len / self.link_bytes_per_s;
@@ -673,6 +731,10 @@ mod tests {
                     packed += usize::from(packs);
                 }
             }
+        }
+
+        const fn reply(&self) -> Reply {
+            Reply { len: self.len, has_history: self.has_history, begins_history: false }
         }
 
         fn packed_share(&self, time_s: f64) -> f64 {
@@ -703,6 +765,18 @@ mod tests {
             second_s: 0.0,
             begin_s: 0.0,
             pauses: None,
+            has_history: false,
+        }
+    }
+
+    /// Of some columns, through a pair.
+    fn point_selects(clients: usize, round_trip_s: f64, link_bytes_per_s: f64) -> Loop {
+        Loop {
+            cpu_s: 100e-6,
+            pack_s: 10e-6,
+            len: 200.0,
+            has_history: true,
+            ..ranges(clients, round_trip_s, link_bytes_per_s)
         }
     }
 
@@ -791,6 +865,33 @@ mod tests {
     }
 
     #[test]
+    fn short_replies_of_many_that_wait_for_the_core_are_hardly_packed_from_the_first() {
+        for round_trip_s in [0.6e-3, 3e-3] {
+            let (packed, all) = point_selects(64, round_trip_s, 125e6).run_from(0.0, 2.0);
+            assert!(packed > 0, "nothing was tried");
+            let share = packed as f64 / all as f64;
+            assert!(share < 0.06, "{round_trip_s}: {share}");
+        }
+    }
+
+    #[test]
+    fn short_replies_of_many_are_packed_where_that_takes_hardly_any_time_or_the_link_is_full() {
+        let (packed, all) = point_selects(64, 40e-3, 1.25e6).run(4.0);
+        assert_eq!(packed, all, "the round trip is what takes time");
+        let share = Loop { cpu_s: 20e-6, ..point_selects(64, 1.4e-3, 1.25e6) }.packed_share(4.0);
+        assert!(share > 0.9, "a full link: {share}");
+    }
+
+    #[test]
+    fn what_was_found_is_believed_for_longer_where_nobody_asks_most_of_the_time() {
+        let pauses = Some((0.25, 1.0));
+        let (packed, all) = Loop { pauses, ..ranges(64, 30e-6, 5e9) }.run_from(0.0, 12.0);
+        assert!(packed > 0, "nothing was tried");
+        let share = packed as f64 / all as f64;
+        assert!(share < 0.01, "{share}");
+    }
+
+    #[test]
     fn a_rate_that_goes_up_and_down_is_no_other_situation() {
         let mut replies = Replies::default();
         let mut turns = vec![None; 64];
@@ -875,12 +976,16 @@ mod tests {
 
     #[test]
     fn a_verdict_needs_enough_pairs() {
-        let of = |packs_first, times_s: &[f64], sessions| {
+        let of_one = |packs_first, times_s: &[f64], sessions, belief, is_segment| {
             let seen =
                 |time_s: &f64| Seen { cycle_s: *time_s, reply_s: *time_s, sessions, ..Seen::default() };
-            let trial = Trial { packs_first, is_new: false, epochs: times_s.iter().map(seen).collect() };
-            trial.verdict().map(|verdict| (verdict.packs, verdict.is_clear))
+            let epochs = times_s.iter().map(seen).collect();
+            let trial = Trial { epochs, ..Trial::beginning_with(packs_first, belief) };
+            trial.verdict(is_segment).map(|verdict| (verdict.packs, verdict.is_clear))
         };
+        let of = |packs_first, times_s: &[f64], sessions| of_one(packs_first, times_s, sessions, None, false);
+        let again = |times_s: &[f64], found| of_one(false, times_s, 64, Some((found, BELIEVED_MIN)), false);
+        let segments = |times_s: &[f64], sessions| of_one(false, times_s, sessions, None, true);
         let verdict = |packs_first, times_s: &[f64]| of(packs_first, times_s, 8);
         assert_eq!(verdict(false, &[1.0, 0.8, 0.8, 1.0]), None);
         assert_eq!(verdict(false, &[1.0, 0.5, 0.6, 1.0]), Some((true, true)));
@@ -893,6 +998,12 @@ mod tests {
         assert_eq!((of(true, &[0.8, 1.0], 64), of(false, &[1.0, 0.5], 64)), (None, None));
         assert_eq!(of(false, &[1.0, 1.3], 64), Some((false, true)));
         assert_eq!((of(true, &[1.3, 1.0], 64), of(false, &[1.0, 1.3], 8)), (None, None));
+        assert_eq!((again(&[1.0, 1.1], false), again(&[1.0, 1.1], true)), (Some((false, true)), None));
+        let slightly = [1.0, 0.95, 0.95, 1.0];
+        assert_eq!((segments(&slightly, 64), segments(&slightly, 8)), (Some((false, false)), None));
+        assert_eq!(segments(&[1.0, 1.1, 0.6, 1.0, 1.0, 0.6], 64), None);
+        assert_eq!(segments(&[1.0, 0.6, 0.6, 1.0], 64), Some((true, true)));
+        assert_eq!((again(&[1.0, 1.02], false), again(&[1.0, 0.5], false)), (None, None));
         assert_eq!(verdict(true, &[1.2, 1.0, 1.0, 1.2]), Some((false, true)));
         assert_eq!(verdict(false, &[1.0, 0.99, 1.1, 1.0, 1.0, 1.1]), Some((false, true)));
         let close: Vec<f64> = [1.0, 0.99, 0.99, 1.0].repeat(4);
