@@ -35,6 +35,7 @@ mod queue;
 mod reader;
 mod replies;
 mod reply_times;
+mod reply_trial;
 mod rest;
 mod source;
 mod thrift;

@@ -11,10 +11,11 @@
 //!
 //! Invariants: one form at a time for all connections; a trial has an end; what was found is forgotten.
 //!
-//! Not here: replies of several frames (`super`), where links are told apart (crate `proxy`).
+//! Not here: which form is faster (`reply_trial`), replies of several frames (`super`), where links are told apart (crate `proxy`).
 
 use std::time::Duration;
 
+use super::reply_trial::{MANY, MUCH_FASTER, Seen, Trial, Verdict, median};
 use super::rest::{Changes, Holds};
 
 /// What is known of the replies on one link, in one direction. Share it between its connections.
@@ -108,31 +109,6 @@ enum State {
     },
 }
 
-/// Both forms in turn.
-#[derive(Debug)]
-struct Trial {
-    /// The form of the first epoch.
-    packs_first: bool,
-    /// Until connections that have just come are under way, which is no form's doing.
-    is_new: bool,
-    /// Stored was found the last time.
-    confirms_stored: bool,
-    /// In the order of [`PATTERN`].
-    epochs: Vec<Seen>,
-}
-
-/// What an epoch has shown.
-#[derive(Debug, Default, Clone, Copy)]
-struct Seen {
-    /// Median.
-    cycle_s: f64,
-    /// From one reply to the next of any connection.
-    reply_s: f64,
-    /// Of all those replies.
-    time_s: f64,
-    sessions: usize,
-}
-
 impl Replies {
     /// Whether to pack a reply, which takes `cost_s` for both ends; `round_trip_s` is the network's, the least that was
     /// seen, 0 where that is not known.
@@ -222,10 +198,7 @@ impl Class {
                     let found = Seen { cycle_s: round_trip_s * QUEUES, ..Seen::default() };
                     State::Settled { until: now + BELIEVED_MIN, until_max: now + BELIEVED_MAX, found }
                 } else {
-                    State::Trial(Trial {
-                        is_new: !self.packs,
-                        ..Trial::beginning_with(self.packs, self.belief)
-                    })
+                    State::Trial(Trial::beginning_with(self.packs, self.belief).behind(!self.packs))
                 };
             }
             State::Settled { until, found, .. }
@@ -259,7 +232,7 @@ impl Class {
     /// is how long cycles are.
     fn begin_anew_behind_a_pause(&mut self, now: Duration) {
         let silent = now.saturating_sub(self.last_sent);
-        let pause_min = if self.epoch.sessions >= SAMPLES { PAUSE_MIN_OF_MANY } else { PAUSE_MIN };
+        let pause_min = if self.epoch.sessions >= MANY { PAUSE_MIN_OF_MANY } else { PAUSE_MIN };
         if silent <= pause_min {
             return;
         }
@@ -286,7 +259,7 @@ impl Class {
         self.epoch.cycles_s.push(cycle_s);
         if self.is_segment && self.is_dearer_than_expected(now) {
             self.packs = false;
-            let trial = Trial { is_new: true, ..Trial::beginning_with(self.packs, self.belief) };
+            let trial = Trial::beginning_with(self.packs, self.belief).behind(true);
             self.try_both(trial, cycle_s, now);
             return;
         }
@@ -309,7 +282,7 @@ impl Class {
         };
         has_seen_none
             && self.packs
-            && self.epoch.sessions >= SAMPLES
+            && self.epoch.sessions >= MANY
             && self.epoch.cycles_s.len() >= self.epoch.samples()
             && self.epoch.packing_share(now) > SHARE_NEGLIGIBLE
     }
@@ -318,7 +291,7 @@ impl Class {
     fn epoch_min(&self) -> Duration {
         match self.state {
             State::Settled { .. } => EPOCH_MIN_SETTLED,
-            _ if self.epoch.sessions >= SAMPLES => EPOCH_MIN_OF_MANY,
+            _ if self.epoch.sessions >= MANY => EPOCH_MIN_OF_MANY,
             _ => EPOCH_MIN,
         }
     }
@@ -419,31 +392,6 @@ impl Class {
     }
 }
 
-impl Seen {
-    const fn are_many(&self) -> bool {
-        self.sessions >= SAMPLES
-    }
-
-    /// What forms are compared by. Of few connections the median, which a hiccup doesn't touch. Of many those that wait for a lost
-    /// segment have no cycle to show, and leave the link to the others.
-    const fn compared_s(&self, are_many: bool) -> f64 {
-        if are_many { self.reply_s } else { self.cycle_s }
-    }
-
-    /// Whether what was found of the same form was another situation. A link that has become the limit makes stored replies slower,
-    /// never faster.
-    fn is_other(&self, found: &Self, packs: bool) -> bool {
-        let are_many = self.are_many() && found.are_many();
-        let ratio = self.compared_s(are_many) / found.compared_s(are_many);
-        ratio > SHIFT || (packs && ratio < 1.0 / SHIFT)
-    }
-
-    fn follow(&mut self, later: &Self) {
-        self.cycle_s += (later.cycle_s - self.cycle_s) * FOLLOWS;
-        self.reply_s += (later.reply_s - self.reply_s) * FOLLOWS;
-    }
-}
-
 impl Epoch {
     fn seen(&mut self, now: Duration) -> Seen {
         let (time_s, reply_s) = (self.time_s(now), self.reply_s(now));
@@ -487,81 +435,6 @@ impl Epoch {
     }
 }
 
-/// What a trial has found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Verdict {
-    packs: bool,
-    /// It's not close.
-    is_clear: bool,
-}
-
-impl Trial {
-    /// It begins with the form that is sent anyway.
-    const fn beginning_with(packs: bool, belief: Option<(bool, Duration)>) -> Self {
-        let confirms_stored = matches!(belief, Some((false, _)));
-        Self { packs_first: packs, is_new: false, confirms_stored, epochs: Vec::new() }
-    }
-
-    /// Whether the next epoch's replies are packed.
-    fn form(&self) -> bool {
-        self.form_of(self.epochs.len())
-    }
-
-    fn form_of(&self, epoch: usize) -> bool {
-        PATTERN.get(epoch % PATTERN.len()).is_some_and(|is_first| *is_first == self.packs_first)
-    }
-
-    /// What the epochs of a form have shown, the middle one.
-    fn seen_of(&self, packs: bool) -> Option<Seen> {
-        let epochs = self.epochs.iter().enumerate();
-        let mut epochs: Vec<Seen> =
-            epochs.filter(|(epoch, _)| self.form_of(*epoch) == packs).map(|(_, seen)| *seen).collect();
-        epochs.sort_by(|one, other| one.reply_s.total_cmp(&other.reply_s));
-        epochs.get(epochs.len() / 2).copied()
-    }
-
-    /// Whether packed is faster, once that is known.
-    fn verdict(&self, is_segment: bool) -> Option<Verdict> {
-        if !self.epochs.len().is_multiple_of(2) {
-            return None;
-        }
-        let are_many = self.epochs.first().is_some_and(Seen::are_many);
-        let pairs = self.epochs.chunks_exact(2).enumerate();
-        let mut ratios: Vec<f64> = pairs
-            .filter_map(|(pair, epochs)| match (self.form_of(pair * 2), epochs) {
-                (true, [packed, stored]) | (false, [stored, packed]) => {
-                    Some(packed.compared_s(are_many) / stored.compared_s(are_many))
-                }
-                _ => None,
-            })
-            .collect();
-        let count = ratios.len();
-        let clearly = |packs| Some(Verdict { packs, is_clear: true });
-        if count >= 2 && ratios.iter().all(|ratio| *ratio > CLEARLY_SLOWER) {
-            return clearly(false);
-        }
-        // A trial is dear then, and one pair will do where it says so by far, or what was found before.
-        let slower = if self.confirms_stored && !is_segment { CLEARLY_SLOWER } else { MUCH_SLOWER };
-        if !self.packs_first && are_many && ratios.iter().all(|ratio| *ratio > slower) {
-            return clearly(false);
-        }
-        // Where it was expected, and many say so, one pair will do.
-        let much = if self.packs_first && are_many { 1 } else { 2 };
-        if count >= much && ratios.iter().all(|ratio| *ratio < MUCH_FASTER) {
-            return clearly(true);
-        }
-        if count >= 3 && ratios.iter().all(|ratio| *ratio < CLEARLY_FASTER) {
-            return clearly(true);
-        }
-        // It can't be all but one any more, by far where many replies of a segment are compared: stored ones cost nobody anything.
-        let limit = if is_segment && are_many { CLEARLY_FASTER } else { 1.0 };
-        if ratios.iter().filter(|ratio| **ratio >= limit).count() > 1 {
-            return Some(Verdict { packs: false, is_clear: median(&mut ratios) > CLEARLY_SLOWER });
-        }
-        (count >= PAIRS_MAX).then(|| Verdict { packs: median(&mut ratios) < FASTER, is_clear: false })
-    }
-}
-
 impl Reply {
     /// None of those that are never packed, with which nothing is found out.
     fn class(self) -> Option<usize> {
@@ -588,19 +461,12 @@ fn lens_of(class: usize) -> (f64, f64) {
     (from, to.min(super::LARGE_LEN))
 }
 
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or_default()
-}
-
-/// Epochs of the first form; each stands as often before the other as behind it.
-const PATTERN: [bool; 4] = [true, false, false, true];
 /// Those of one segment, then by fours of length: what shrinks, and what it costs, depends on it.
 const CLASSES: usize = 5;
 /// A shorter reply is one TCP segment, packed or not, so that only history makes a difference.
 const SEGMENT_LEN: f64 = 1400.0;
 /// Cycles in an epoch, of few connections.
-const SAMPLES: usize = 12;
+const SAMPLES: usize = MANY;
 /// Where cycles are so long that there are few.
 const SAMPLES_MIN: usize = 3;
 const SAMPLES_MAX: usize = 1024;
@@ -626,10 +492,6 @@ const THROUGH_MAX: Duration = Duration::from_millis(250);
 const BELIEVED_MIN: Duration = Duration::from_secs(2);
 const BELIEVED_CLEAR: Duration = Duration::from_secs(8);
 const BELIEVED_MAX: Duration = Duration::from_secs(60);
-/// Cycles that are so many times what they were are another situation.
-const SHIFT: f64 = 1.5;
-/// Of a difference, with each epoch.
-const FOLLOWS: f64 = 0.25;
 /// Epochs: one or two may be a neighbour's doing.
 const OTHERS_MIN: u32 = 3;
 /// Of a round trip: what can't be noticed, and what is less than packing saves over most links.
@@ -641,13 +503,6 @@ const SMALL: f64 = 0.1;
 const SHARE_NEGLIGIBLE: f64 = 0.05;
 /// A cycle of so many round trips has waits in it that are not the network's.
 const QUEUES: f64 = 2.0;
-/// Ratios of packed to stored.
-const CLEARLY_SLOWER: f64 = 1.03;
-const MUCH_SLOWER: f64 = 1.1;
-const CLEARLY_FASTER: f64 = 0.9;
-const MUCH_FASTER: f64 = 0.7;
-const FASTER: f64 = 0.98;
-const PAIRS_MAX: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -972,43 +827,5 @@ mod tests {
         slow_users.think_s = 50e-3;
         let share = slow_users.packed_share(20.0);
         assert!(share < 0.5, "{share}");
-    }
-
-    #[test]
-    fn a_verdict_needs_enough_pairs() {
-        let of_one = |packs_first, times_s: &[f64], sessions, belief, is_segment| {
-            let seen =
-                |time_s: &f64| Seen { cycle_s: *time_s, reply_s: *time_s, sessions, ..Seen::default() };
-            let epochs = times_s.iter().map(seen).collect();
-            let trial = Trial { epochs, ..Trial::beginning_with(packs_first, belief) };
-            trial.verdict(is_segment).map(|verdict| (verdict.packs, verdict.is_clear))
-        };
-        let of = |packs_first, times_s: &[f64], sessions| of_one(packs_first, times_s, sessions, None, false);
-        let again = |times_s: &[f64], found| of_one(false, times_s, 64, Some((found, BELIEVED_MIN)), false);
-        let segments = |times_s: &[f64], sessions| of_one(false, times_s, sessions, None, true);
-        let verdict = |packs_first, times_s: &[f64]| of(packs_first, times_s, 8);
-        assert_eq!(verdict(false, &[1.0, 0.8, 0.8, 1.0]), None);
-        assert_eq!(verdict(false, &[1.0, 0.5, 0.6, 1.0]), Some((true, true)));
-        assert_eq!(verdict(false, &[1.0, 0.5]), None);
-        assert_eq!(verdict(false, &[1.0, 0.8, 0.8, 1.0, 1.0, 0.8]), Some((true, true)));
-        assert_eq!(verdict(false, &[1.0, 1.2, 1.2, 1.0]), Some((false, true)));
-        assert_eq!(verdict(false, &[1.0, 1.2]), None);
-        assert_eq!(verdict(true, &[0.5, 1.0]), None);
-        assert_eq!(of(true, &[0.5, 1.0], 64), Some((true, true)));
-        assert_eq!((of(true, &[0.8, 1.0], 64), of(false, &[1.0, 0.5], 64)), (None, None));
-        assert_eq!(of(false, &[1.0, 1.3], 64), Some((false, true)));
-        assert_eq!((of(true, &[1.3, 1.0], 64), of(false, &[1.0, 1.3], 8)), (None, None));
-        assert_eq!((again(&[1.0, 1.1], false), again(&[1.0, 1.1], true)), (Some((false, true)), None));
-        let slightly = [1.0, 0.95, 0.95, 1.0];
-        assert_eq!((segments(&slightly, 64), segments(&slightly, 8)), (Some((false, false)), None));
-        assert_eq!(segments(&[1.0, 1.1, 0.6, 1.0, 1.0, 0.6], 64), None);
-        assert_eq!(segments(&[1.0, 0.6, 0.6, 1.0], 64), Some((true, true)));
-        assert_eq!((again(&[1.0, 1.02], false), again(&[1.0, 0.5], false)), (None, None));
-        assert_eq!(verdict(true, &[1.2, 1.0, 1.0, 1.2]), Some((false, true)));
-        assert_eq!(verdict(false, &[1.0, 0.99, 1.1, 1.0, 1.0, 1.1]), Some((false, true)));
-        let close: Vec<f64> = [1.0, 0.99, 0.99, 1.0].repeat(4);
-        assert_eq!(verdict(false, &close), Some((false, false)));
-        let gain: Vec<f64> = [1.0, 0.95, 0.95, 1.0].repeat(4);
-        assert_eq!((verdict(false, &gain[..8]), verdict(false, &gain)), (None, Some((true, false))));
     }
 }
