@@ -157,7 +157,9 @@ impl Sender {
             }
         }
         let mut refused_since = None;
-        while self.window.ended().is_none() {
+        // Even if all has failed before there is a connection: the receiver should not have to wait for a sender.
+        let mut must_try = number == 0;
+        while std::mem::take(&mut must_try) || self.window.ended().is_none() {
             let attempt = async {
                 let (connection, round_trip) = tokio::select! {
                     dialled = dial(&self.options.to, &self.connector) => dialled?,

@@ -125,6 +125,19 @@ fn a_source_that_fails_is_the_receivers_fault_in_its_words() {
     assert!(words.contains("the backup failed"), "{words}");
 }
 
+#[test]
+fn a_source_that_fails_before_anything_is_connected_is_told_to_the_receiver_too() {
+    // It is a race, which the source does not win each time.
+    for _ in 0..100 {
+        let (to, receiver) = receiving(Security::Clear, None);
+        let fault = send(&options(&to, Security::Clear), |_| Err(Fault::Panicked)).unwrap_err();
+        assert!(matches!(fault, Fault::Panicked), "{fault}");
+        let fault = receiver.join().unwrap().1.unwrap_err();
+        let words = std::error::Error::source(&fault).unwrap().to_string();
+        assert!(!words.contains("no sender came"), "{words}");
+    }
+}
+
 /// Passes a connection on until it ends, or after so many bytes.
 fn pass_on(mut from: TcpStream, to: &str, limit_len: u64) {
     let mut onward = TcpStream::connect(to).unwrap();
