@@ -19,6 +19,10 @@ const ROWS: u32 = 3000;
 const LARGE_SCAN_ROWS: u32 = 20_000;
 const WIDE_ROWS: u32 = 200;
 const LARGE_ROWS: u32 = 12;
+/// Of a scan on a busy machine.
+const FRAMES_MORE: f64 = 20.0;
+/// Of some wide rows, packed, bytes.
+const FRAME_LEN: f64 = 50.0;
 
 /// sysbench's table, what an ORM reads, and prose.
 fn fill(server: &RealServer) {
@@ -178,9 +182,11 @@ fn replies_by_a_pair_are_much_smaller_than_by_standard_zstd() {
             plain_len(&direct),
         );
         assert!(of_mysql <= at_most, "{name}: {of_mysql:.3} of MySQL's zstd 3");
-        // Where frames end in a scan depends on how it arrives, on both.
+        // Where frames end in a scan, and so how many there are, depends on how it arrives, on both: each is some 50 bytes, of which
+        // wide rows are made.
         let at_most = if at_most < 1.0 { at_most.max(0.6) } else { 1.02 };
-        assert!(of_wirepress <= at_most, "{name}: {of_wirepress:.3} of wirepress's zstd 3");
+        let at_most_len = wirepress_len as f64 * at_most + FRAMES_MORE * FRAME_LEN;
+        assert!(pair_len as f64 <= at_most_len, "{name}: {of_wirepress:.3} of wirepress's zstd 3");
     }
 }
 
