@@ -171,6 +171,15 @@ impl Job {
         }
     }
 
+    /// Round trips that one of several turns takes at least: so many that what it costs to begin behind a pause is hardly seen.
+    pub(crate) const fn round_trips_min(&self) -> u32 {
+        match self {
+            Self::Statements(statements) if statements.fits_first_window() => 50,
+            // TCP's window takes some ten of them to be open.
+            _ => 500,
+        }
+    }
+
     /// Who stands in the server's place, if somebody does.
     pub(crate) fn donor(&self, network: &Network) -> anyhow::Result<Option<Donor>> {
         match self {

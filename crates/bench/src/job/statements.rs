@@ -67,6 +67,13 @@ impl Statement {
 }
 
 impl Statements {
+    /// Whether all that its clients ask for at once is no more than TCP sends on one connection behind a pause, so that neither its
+    /// window nor a queue makes them wait.
+    pub(super) const fn fits_first_window(&self) -> bool {
+        let asks_only = !matches!(self.statement, Statement::BulkInsert) && !self.beside_large_rows;
+        asks_only && self.threads.saturating_mul(self.statement.reply_len()) <= FIRST_WINDOW
+    }
+
     pub(super) fn run(
         &self,
         stage: &Stage<'_>,
@@ -225,6 +232,8 @@ const C_LEN: usize = 119;
 /// A row of that column in a reply, with its header and its length.
 const ROW_LEN: u32 = 124;
 const LARGE_ROWS: usize = 4;
+/// Ten segments (RFC 6928).
+const FIRST_WINDOW: u32 = 10 * 1448;
 /// As sysbench's and mysqldump's statements.
 const INSERT_BYTES: usize = 512 * 1024;
 /// So many that none is still in a pair's history when it comes again.

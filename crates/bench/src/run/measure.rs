@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use lab::generate::Sequence;
-use lab::link::{Link, Traffic};
+use lab::link::Traffic;
 
 use super::network::Network;
 use super::pins::Pins;
@@ -59,7 +59,8 @@ pub(super) fn measure(steps: &[&Step], network: &Network, parts: &Parts<'_>, ran
     };
     let before = link_cpu();
     let turns = Turns::new(staged.len(), random);
-    let turn = turn_len(&network.link(), staged.len()).filter(|_| staged.len() > 1);
+    let round_trips = steps.iter().map(|step| step.job.round_trips_min()).max().unwrap_or_default();
+    let turn = turn_len(network.link().round_trip * round_trips, staged.len()).filter(|_| staged.len() > 1);
     let measured = thread::scope(|scope| {
         let jobs: Vec<_> = staged
             .iter()
@@ -76,12 +77,11 @@ pub(super) fn measure(steps: &[&Step], network: &Network, parts: &Parts<'_>, ran
     Together { measured, link_cpu: link_cpu().saturating_sub(before) }
 }
 
-/// A turn of one of so many jobs: each has its next one before the machine's pace has changed much; and what TCP's window, which
-/// is small again behind a pause, costs at a turn's beginning is hardly seen in it. Where that takes longer a job has all of its time
-/// at once: it is the link that is waited for there.
-fn turn_len(link: &Link, jobs: usize) -> Option<Duration> {
+/// A turn of one of so many jobs: each has its next one before the machine's pace has changed much; and what a turn's beginning
+/// costs is hardly seen in it, if it takes `least`. Where that is longer a job has all of its time at once: it is the link that is
+/// waited for there.
+fn turn_len(least: Duration, jobs: usize) -> Option<Duration> {
     let jobs = u32::try_from(jobs).unwrap_or(u32::MAX).max(1);
-    let least = link.round_trip * ROUND_TRIPS_MIN;
     (least <= ALL_TURNS).then(|| least.max(ALL_TURNS / jobs))
 }
 
@@ -309,20 +309,35 @@ fn f64_of(number: u64) -> f64 {
 const COUNT_MAX: Duration = Duration::from_secs(1);
 /// One of each. Of two jobs one behind the other, 2 s each, the ratio's standard deviation was 5 to 8 %, in turns of 250 ms 2 to 5 %.
 const ALL_TURNS: Duration = Duration::from_millis(500);
-/// Behind a pause TCP's window takes some ten round trips to be open.
-const ROUND_TRIPS_MIN: u32 = 500;
 
 #[cfg(test)]
 mod tests {
+    use lab::link::Link;
+
     use super::*;
+    use crate::job::{Statement, Statements};
+    use crate::table::{Kind, Table};
 
     #[test]
     fn turns_are_short_where_many_take_them_and_round_trips_are() {
-        let ms = |link: &str, jobs| turn_len(&Link::parse(link).unwrap(), jobs).map(|turn| turn.as_millis());
-        assert_eq!([2, 5, 0].map(|jobs| ms("unlimited", jobs)), [250, 100, 500].map(Some));
-        assert_eq!(
-            ["1gbit,500us", "100mbit,1.4ms", "10mbit,40ms"].map(|link| ms(link, 5)),
-            [Some(250), None, None]
-        );
+        let ms = |statement, threads, link: &str, jobs| {
+            let table = Table::generated(Kind::Sysbench, "sbtest1", 1000, 1);
+            let statements =
+                Statements { statement, table, threads, time: ALL_TURNS, beside_large_rows: false };
+            let round_trips = Job::Statements(statements).round_trips_min();
+            let link = Link::parse(link).unwrap();
+            turn_len(link.round_trip * round_trips, jobs).map(|turn| turn.as_millis())
+        };
+        let links = ["unlimited", "1gbit,500us", "100mbit,1.4ms", "10mbit,40ms"];
+        // They open TCP's window; the others don't need one.
+        let ranges = |jobs| links.map(|link| ms(Statement::Range, 64, link, jobs));
+        assert_eq!(ranges(2), [Some(250), Some(250), None, None]);
+        assert_eq!(ranges(5), [Some(100), Some(250), None, None]);
+        assert_eq!(links.map(|link| ms(Statement::BulkInsert, 1, link, 5)), ranges(5));
+        let point_selects = |jobs| links.map(|link| ms(Statement::PointSelect, 64, link, jobs));
+        assert_eq!(point_selects(2), [Some(250), Some(250), Some(250), None]);
+        assert_eq!(point_selects(10), [Some(50), Some(50), Some(70), None]);
+        assert_eq!(links.map(|link| ms(Statement::Range, 1, link, 10)), point_selects(10));
+        assert_eq!(ms(Statement::PointSelect, 64, "unlimited", 0), Some(500));
     }
 }
