@@ -17,12 +17,16 @@
 
 mod reply_lens;
 mod sample;
+mod seen;
+mod window;
 
 use std::time::Duration;
 
 use self::reply_lens::ReplyLens;
 use self::sample::AtLevel;
 pub use self::sample::Sample;
+use self::seen::{Came, Seen};
+use self::window::Window;
 use crate::{Algorithm, plain_bytes_per_ms};
 
 /// What a server packs with; the level is 0 where it has no choice of one.
@@ -47,17 +51,6 @@ pub struct PackingServer {
     last: Option<LegChoice>,
 }
 
-/// Replies that were packed like this.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Seen {
-    packing: Packing,
-    plain_per_s: f64,
-    wire_per_s: f64,
-    /// The first time, and the last.
-    since: Duration,
-    at: Duration,
-}
-
 /// A session tries something, and the others wait for what it finds.
 #[derive(Debug, Clone, Copy)]
 struct Open {
@@ -74,44 +67,6 @@ struct Lost {
     until: Duration,
     believed: Duration,
     stored_per_s: f64,
-}
-
-/// Replies that are under way.
-#[derive(Debug, Default)]
-struct Window {
-    /// How many, by what they are packed with.
-    open: Vec<(Packing, u32)>,
-    /// Those of them whose client held them back.
-    held: u32,
-    /// Until then `time_s` counts.
-    since: Duration,
-    /// In which one was open.
-    time_s: f64,
-    plain_len: f64,
-    wire_len: f64,
-    packing: Option<Packing>,
-    /// Not all packed alike, or a client was waited for.
-    is_void: bool,
-}
-
-impl Window {
-    /// The next one, with the replies that are under way.
-    fn goes_on(&mut self) -> Self {
-        let next = Self {
-            packing: self.open.first().map_or(self.packing, |(packing, _)| Some(*packing)),
-            is_void: self.open.len() > 1 || self.held > 0,
-            open: std::mem::take(&mut self.open),
-            held: self.held,
-            since: self.since,
-            ..Self::default()
-        };
-        std::mem::replace(self, next)
-    }
-
-    fn pass(&mut self, now: Duration) {
-        self.time_s += now.saturating_sub(self.since).as_secs_f64();
-        self.since = self.since.max(now);
-    }
 }
 
 /// What a session asks the server for.
@@ -236,19 +191,22 @@ impl PackingServer {
             (None, Some(packed)) => self.tries(now, STORED, LegReason::LinkHasChanged, packed.packing),
             (Some(stored), Some(packed)) => {
                 let is_newer = packed.at > stored.at;
-                if is_newer && packed.wire_per_s > stored.wire_per_s * CHANGED {
+                if is_newer && packed.wire_per_s() > stored.wire_per_s() * CHANGED {
                     return self.tries(now, STORED, LegReason::LinkHasChanged, packed.packing);
                 }
-                if packed.plain_per_s <= stored.plain_per_s * GAIN_MIN {
-                    self.lose(now, stored);
+                if packed.plain_per_s() <= stored.plain_per_s() * GAIN_MIN {
+                    if self.trial.is_some_and(|open| open.packing == packed.packing) {
+                        return (STORED, LegReason::OtherTries);
+                    }
+                    self.lose(packed.at, stored);
                     return (STORED, LegReason::PackedWasSlower);
                 }
-                let fills_link = packed.wire_per_s >= stored.wire_per_s * SERVER_IS_LIMIT;
-                let is_full = packed.wire_per_s >= stored.wire_per_s * LINK_IS_FULL;
+                let fills_link = packed.wire_per_s() >= stored.wire_per_s() * SERVER_IS_LIMIT;
+                let is_full = packed.wire_per_s() >= stored.wire_per_s() * LINK_IS_FULL;
                 if let Some(smaller) = self.smaller(packed, stored, possible).filter(|_| is_full) {
                     return self.tries(now, smaller, LegReason::LinkIsTheLimit, packed.packing);
                 }
-                if packed.plain_per_s < server_packs_per_s(packed.packing) * CLEARLY_SLOW {
+                if packed.plain_per_s() < server_packs_per_s(packed.packing) * CLEARLY_SLOW {
                     // The server could pack many times as much: it waits for the link.
                     return (packed.packing, LegReason::PackedWasFaster);
                 }
@@ -260,7 +218,7 @@ impl PackingServer {
                 }
                 // The link may not have been what uncompressed replies waited for then: they came first, to cold caches.
                 let doubted_after = if fills_link { DOUBTED_AFTER * 10 } else { DOUBTED_AFTER };
-                let is_close = !fills_link && packed.plain_per_s < stored.plain_per_s * CHANGED;
+                let is_close = !fills_link && packed.plain_per_s() < stored.plain_per_s() * CHANGED;
                 if now.saturating_sub(stored.at) >= doubted_after || (is_close && stored.at < packed.since) {
                     return self.tries(now, STORED, LegReason::LooksAgain, packed.packing);
                 }
@@ -284,7 +242,7 @@ impl PackingServer {
             Some(AtLevel { ratio, packs_per_s, .. }) => (ratio, packs_per_s),
             None => (RATIO_HOPED, server_packs_per_s(EASIEST)),
         };
-        let saved_s = len * (1.0 - 1.0 / ratio) / stored.plain_per_s;
+        let saved_s = len * (1.0 - 1.0 / ratio) / stored.plain_per_s();
         let codec_s = PACKED_REPLY_S + len / packs_per_s * (1.0 + 1.0 / UNPACKING_IS_FASTER);
         len < LONG_REPLY_LEN && saved_s < codec_s * TRIAL_GAIN_MIN
     }
@@ -294,13 +252,13 @@ impl PackingServer {
         let mut packed: Vec<Seen> = possible.iter().filter_map(|packing| self.of(*packing)).collect();
         packed.sort_by_key(|seen| seen.packing.1);
         packed.into_iter().reduce(|easier, harder| {
-            if harder.plain_per_s > easier.plain_per_s * GAIN_OF_HARDER { harder } else { easier }
+            if harder.plain_per_s() > easier.plain_per_s() * GAIN_OF_HARDER { harder } else { easier }
         })
     }
 
     /// What the sample was made smaller by, if that was never seen; or what may make replies smaller, where there is no sample of it.
     fn smaller(&self, packed: Seen, stored: Seen, possible: &[Packing]) -> Option<Packing> {
-        match self.best(possible, stored.plain_per_s) {
+        match self.best(possible, stored.plain_per_s()) {
             Some(best) => self.of(best).is_none().then_some(best),
             None => self.harder(packed, possible),
         }
@@ -333,13 +291,13 @@ impl PackingServer {
             let is_harder = packing.0 == packed.packing.0 && packing.1 > packed.packing.1;
             is_harder
                 && self.of(*packing).is_none()
-                && packed.plain_per_s <= server_packs_per_s(*packing) * LEAST_IS_CAUTIOUS
+                && packed.plain_per_s() <= server_packs_per_s(*packing) * LEAST_IS_CAUTIOUS
         })
     }
 
     fn may_be_faster(&mut self, now: Duration, stored: Seen, possible: &[Packing]) -> (Packing, LegReason) {
         let ratio = self.sampled_at(EASIEST).map_or(RATIO_HOPED, |at| at.ratio);
-        let rate = stored.plain_per_s;
+        let rate = stored.plain_per_s();
         let gains = |per_s: f64, least: f64| per_s > rate * least;
         let cautious = possible
             .first()
@@ -382,6 +340,9 @@ impl PackingServer {
             let packs = before != STORED;
             return (before, if packs { LegReason::PackedWasFaster } else { LegReason::OtherTries });
         }
+        if let Some(seen) = self.seen.iter_mut().find(|seen| seen.packing == packing) {
+            seen.doubt();
+        }
         self.trials += 1;
         self.trial = Some(Open { trial: Trial(self.trials), packing, until: now + LOGIN_FOR });
         (packing, reason)
@@ -401,28 +362,13 @@ impl PackingServer {
 
     /// A reply is under way, of which something has come.
     pub fn begin(&mut self, now: Duration, packing: Packing) {
-        let window = &mut self.window;
-        if window.open.is_empty() {
-            if window.packing != Some(packing) || window.is_void {
-                *window = Window { packing: Some(packing), ..Window::default() };
-            }
-            window.since = now;
-        }
-        match window.open.iter_mut().find(|(open, _)| *open == packing) {
-            Some((_, count)) => *count += 1,
-            None => window.open.push((packing, 1)),
-        }
-        window.is_void |= window.packing != Some(packing);
+        self.window.begin(now, packing);
     }
 
     /// So much more of it came.
     pub fn got(&mut self, now: Duration, plain_len: u64, wire_len: u64) {
-        let window = &mut self.window;
-        window.plain_len += plain_len as f64;
-        window.wire_len += wire_len as f64;
-        window.pass(now);
-        if window.time_s >= WINDOW_S || window.plain_len >= WINDOW_LEN {
-            self.tell(now);
+        if let Some((packing, came)) = self.window.got(now, plain_len, wire_len) {
+            self.saw(now, packing, came);
         }
     }
 
@@ -433,67 +379,51 @@ impl PackingServer {
 
     /// Its client takes no more for now, so what comes until it is complete says nothing.
     pub const fn holds(&mut self) {
-        self.window.held += 1;
-        self.window.is_void = true;
+        self.window.holds();
     }
 
     /// It is complete, or will never be; whether its client held it back.
     pub fn end(&mut self, now: Duration, packing: Packing, was_held: bool) {
-        let window = &mut self.window;
-        window.pass(now);
-        for (open, count) in &mut window.open {
-            *count -= u32::from(*open == packing).min(*count);
-        }
-        window.open.retain(|(_, count)| *count > 0);
-        window.held = window.held.saturating_sub(u32::from(was_held));
-        // What was not enough is added to the next one's.
-        if window.open.is_empty() && (window.plain_len >= LEAST_LEN || window.is_void) {
-            self.tell(now);
+        if let Some((packing, came)) = self.window.end(now, packing, was_held) {
+            self.saw(now, packing, came);
         }
     }
 
-    /// What has come since the window began.
-    fn tell(&mut self, now: Duration) {
-        let Window { time_s, plain_len, wire_len, packing, is_void, .. } = self.window.goes_on();
-        if let Some(packing) = packing
-            && !is_void
-            && plain_len >= LEAST_LEN
-            && time_s > 0.0
-        {
-            let (plain_per_s, wire_per_s) = (plain_len / time_s, wire_len / time_s);
-            self.saw(Seen { packing, plain_per_s, wire_per_s, since: now, at: now });
-        }
-    }
-
-    fn saw(&mut self, new: Seen) {
-        self.trial = self.trial.filter(|open| open.packing != new.packing);
-        match self.seen.iter_mut().find(|seen| seen.packing == new.packing) {
+    fn saw(&mut self, now: Duration, packing: Packing, came: Came) {
+        let seen = match self.seen.iter_mut().find(|seen| seen.packing == packing) {
             Some(seen) => {
-                let is_old = new.at.saturating_sub(seen.at) >= TRUE_FOR;
-                // What changes is followed at once; half of the old rate damps noise.
-                let blend = |old: f64, new: f64| {
-                    let is_other = is_old || old > new * CHANGED || new > old * CHANGED;
-                    if is_other { new } else { f64::midpoint(old, new) }
-                };
-                seen.plain_per_s = blend(seen.plain_per_s, new.plain_per_s);
-                seen.wire_per_s = blend(seen.wire_per_s, new.wire_per_s);
-                seen.at = new.at;
+                if now.saturating_sub(seen.at) >= TRUE_FOR {
+                    seen.doubt();
+                }
+                seen.again(now, came);
+                *seen
             }
-            None => self.seen.push(new),
+            None => {
+                let seen = Seen::first(now, packing, came);
+                self.seen.push(seen);
+                seen
+            }
+        };
+        if !seen.is_sure() {
+            return;
         }
-        let Some(stored) = self.of(STORED).filter(|_| new.packing != STORED) else { return };
-        if new.plain_per_s > stored.plain_per_s * GAIN_MIN {
+        self.trial = self.trial.filter(|open| open.packing != packing);
+        let Some(stored) = self.of(STORED).filter(|_| packing != STORED) else { return };
+        if seen.plain_per_s() > stored.plain_per_s() * GAIN_MIN {
             self.lost = None;
             return;
         }
-        self.lose(new.at, stored);
+        self.lose(now, stored);
     }
 
-    /// Packed is not faster than `stored`; what it did then says nothing of another time.
-    fn lose(&mut self, now: Duration, stored: Seen) {
+    /// Packed was not faster than `stored` at that time; what it did then says nothing of another.
+    fn lose(&mut self, at: Duration, stored: Seen) {
         self.seen.retain(|seen| seen.packing == STORED);
-        let believed = self.lost.map_or(LOST_FOR, |lost| (lost.believed * 2).min(TRUE_FOR));
-        self.lost = Some(Lost { until: now + believed, believed, stored_per_s: stored.plain_per_s });
+        let believed = self.lost.map_or(LOST_FOR, |lost| {
+            let is_known = at < lost.until;
+            if is_known { lost.believed } else { (lost.believed * 2).min(TRUE_FOR) }
+        });
+        self.lost = Some(Lost { until: at + believed, believed, stored_per_s: stored.plain_per_s() });
     }
 
     /// Whether a sample of uncompressed replies is wanted: who is told so takes it, and nobody else for a while.
@@ -534,9 +464,9 @@ impl PackingServer {
     /// What is known, to be shown.
     #[must_use]
     pub fn replies_seen(&self) -> RepliesSeen {
-        let packed = self.seen.iter().filter(|seen| seen.packing != STORED).map(|seen| seen.plain_per_s);
+        let packed = self.seen.iter().filter(|seen| seen.packing != STORED).map(|seen| seen.plain_per_s());
         RepliesSeen {
-            stored_per_s: self.of(STORED).map(|seen| seen.plain_per_s),
+            stored_per_s: self.of(STORED).map(|seen| seen.plain_per_s()),
             packed_per_s: packed.max_by(f64::total_cmp),
             last: self.last,
         }
@@ -620,10 +550,6 @@ const PACKED_REPLY_S: f64 = 15e-6;
 /// Of a longer reply some is on its way while the rest is packed.
 const LONG_REPLY_LEN: f64 = 64.0 * 1024.0;
 const UNPACKING_IS_FASTER: f64 = 2.0;
-/// Shorter replies are in buffers at once.
-const LEAST_LEN: f64 = 256.0 * 1024.0;
-const WINDOW_LEN: f64 = 8e6;
-const WINDOW_S: f64 = 0.25;
 
 #[cfg(test)]
 mod tests;

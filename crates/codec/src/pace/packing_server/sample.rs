@@ -24,7 +24,8 @@ pub(super) struct AtLevel {
 }
 
 impl Sample {
-    /// Packs it at each of [`LEVELS`], once to have everything at hand, and once by the clock that `now` reads.
+    /// Packs it at each of [`LEVELS`] three times, of which the fastest counts by the clock that `now` reads: the first has nothing
+    /// at hand, and anything may come between.
     ///
     /// # Errors
     /// The library failed, in practice for want of memory.
@@ -33,14 +34,18 @@ impl Sample {
         let mut packed = Vec::with_capacity(plain.len());
         let mut at_level = |level: ZstdLevel| {
             let level = level.get();
-            packed.clear();
-            contexts.compress(Algorithm::Zstd, level, plain, &mut packed)?;
-            packed.clear();
-            let begun = now();
-            let shrinks = contexts.compress(Algorithm::Zstd, level, plain, &mut packed)?;
-            let took_s = now().saturating_sub(begun).as_secs_f64().max(1e-9);
-            let ratio = if shrinks { plain.len() as f64 / packed.len().max(1) as f64 } else { 1.0 };
-            Ok(AtLevel { level, ratio, packs_per_s: plain.len() as f64 / took_s })
+            let mut fastest = AtLevel { level, ratio: 1.0, packs_per_s: 0.0 };
+            for _ in 0..3 {
+                packed.clear();
+                let begun = now();
+                let shrinks = contexts.compress(Algorithm::Zstd, level, plain, &mut packed)?;
+                let took_s = now().saturating_sub(begun).as_secs_f64().max(1e-9);
+                if shrinks {
+                    fastest.ratio = plain.len() as f64 / packed.len().max(1) as f64;
+                }
+                fastest.packs_per_s = fastest.packs_per_s.max(plain.len() as f64 / took_s);
+            }
+            Ok(fastest)
         };
         LEVELS.into_iter().map(&mut at_level).collect::<Result<_, _>>().map(Self)
     }
@@ -78,6 +83,17 @@ mod tests {
             assert!((at.packs_per_s / (text.len() as f64 * 1e3) - 1.0).abs() < 1e-9, "{sample:?}");
         }
         assert_eq!(sample.at(2), None);
+        // The second packing of each is interrupted for 4 ms.
+        let looks = Cell::new(0_u64);
+        let interrupted = || {
+            let look = looks.replace(looks.get() + 1);
+            Duration::from_millis(look + (look + 3) / 6 * 4)
+        };
+        let sample = Sample::of(&text, interrupted).unwrap();
+        for level in [1, 3, 7] {
+            let packs_per_s = sample.at(level).unwrap().packs_per_s;
+            assert!((packs_per_s / (text.len() as f64 * 1e3) - 1.0).abs() < 1e-9, "{sample:?}");
+        }
         let noise: Vec<u8> = noise_of(16 << 10);
         assert_eq!(Sample::of(&noise, clock).unwrap().at(1).unwrap().ratio, 1.0);
         assert!(Sample::of(&[], || Duration::ZERO).is_ok());

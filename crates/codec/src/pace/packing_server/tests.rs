@@ -59,6 +59,9 @@ impl World {
                 server.got(s(*now), 65_536, (65_536.0 / ratio) as u64);
             }
             server.end(s(*now), choice.packing, false);
+            if let Some(trial) = choice.trial {
+                server.trial_ends(trial);
+            }
             if choice.packing == STORED && server.wants_sample(s(*now)) {
                 server.sampled(s(*now), sample(&[(1, self.ratio, self.packs_per_s[1])]));
             }
@@ -147,7 +150,7 @@ fn where_packed_replies_wait_for_the_link_a_harder_level_is_tried_once() {
     let packings = |hard_per_s: f64| -> Vec<Packing> {
         let (mut server, mut now) = (PackingServer::default(), 0.0);
         let session = |_| {
-            let packing = server.choose(s(now), USER, &[ZSTD, EASY, HARD]).packing;
+            let LegChoice { packing, trial, .. } = server.choose(s(now), USER, &[ZSTD, EASY, HARD]);
             // 100 Mbit/s, text.
             let (plain_per_s, ratio) = match packing {
                 STORED => (12.5e6, 1.0),
@@ -160,6 +163,9 @@ fn where_packed_replies_wait_for_the_link_a_harder_level_is_tried_once() {
                 server.got(s(now), 65_536, (65_536.0 / ratio) as u64);
             }
             server.end(s(now), packing, false);
+            if let Some(trial) = trial {
+                server.trial_ends(trial);
+            }
             packing
         };
         (0..6).map(session).collect()
@@ -412,4 +418,86 @@ fn what_fills_the_link_gives_way_to_the_level_that_the_sample_says_is_smaller() 
     server.got(s(6.0), 23_000_000, 12_000_000);
     server.end(s(6.0), EASY, false);
     assert_eq!(server.choose(s(7.0), USER, &[ZSTD, EASY, seven]).packing, ZSTD);
+}
+
+/// A reply of 40 MB; nothing of it is taken for `stall_s` after `stall_at` of its 640 parts, and what came meanwhile, `waiting_max` at
+/// most, comes at once behind that.
+fn stalled_reply(
+    server: &mut PackingServer,
+    now: &mut f64,
+    (packing, plain_per_s, ratio): (Packing, f64, f64),
+    (stall_at, stall_s, waiting_max): (usize, f64, f64),
+) {
+    const PART: f64 = 62_500.0;
+    server.begin(s(*now), packing);
+    let mut waiting = 0.0;
+    for part in 0..640 {
+        if part == stall_at {
+            *now += stall_s;
+            waiting = (stall_s * plain_per_s).min(waiting_max);
+        }
+        let rate = if waiting > 0.0 { 4e9 } else { plain_per_s };
+        waiting -= PART;
+        *now += PART / rate;
+        server.got(s(*now), PART as u64, (PART / ratio) as u64);
+    }
+    server.end(s(*now), packing, false);
+}
+
+/// Digits: MySQL makes 500 MB/s of them, and packs 280 MB/s.
+fn server_of_digits(link_per_s: f64, stall: (usize, f64, f64)) -> (PackingServer, f64) {
+    let (mut server, mut now) = (PackingServer::default(), 0.0);
+    assert_eq!(server.choose(s(now), USER, &POSSIBLE).packing, STORED);
+    stalled_reply(&mut server, &mut now, (STORED, link_per_s, 1.0), stall);
+    server.sampled(s(now), sample(&[(1, 2.06, 280e6), (3, 1.94, 110e6), (7, 1.96, 60e6)]));
+    (server, now)
+}
+
+#[test]
+fn a_stall_in_the_first_reply_does_not_make_a_fast_link_slow() {
+    for stall_at in 0..640 {
+        let (mut server, now) = server_of_digits(500e6, (stall_at, 0.045, 0.0));
+        let choice = server.choose(s(now), USER, &POSSIBLE);
+        assert_eq!((choice.packing, choice.reason), (STORED, LegReason::LinkIsFast), "{stall_at}");
+    }
+}
+
+#[test]
+fn what_waited_in_buffers_in_the_first_reply_does_not_make_a_slow_link_fast() {
+    for stall_at in 0..640 {
+        let (mut server, now) = server_of_digits(119e6, (stall_at, 0.045, 6e6));
+        assert_eq!(server.choose(s(now), USER, &POSSIBLE).packing, EASY, "{stall_at}");
+    }
+}
+
+#[test]
+fn a_stall_does_not_decide_a_trial() {
+    for stall_at in 0..640 {
+        let (mut server, mut now) = server_of_digits(119e6, (640, 0.0, 0.0));
+        assert!(server.choose(s(now), USER, &POSSIBLE).trial.is_some());
+        stalled_reply(&mut server, &mut now, (EASY, 180e6, 2.06), (stall_at, 0.09, 0.0));
+        let choice = server.choose(s(now), USER, &POSSIBLE);
+        assert_eq!((choice.packing, choice.reason), (EASY, LegReason::PackedWasFaster), "{stall_at}");
+    }
+    // While it goes on it has not lost.
+    let (mut server, now) = server_of_digits(119e6, (640, 0.0, 0.0));
+    let trial = server.choose(s(now), USER, &POSSIBLE).trial.unwrap();
+    server.trial_begins(s(now), trial);
+    server.begin(s(now), EASY);
+    server.got(s(now + 0.1), 8_000_000, 4_000_000);
+    assert_eq!(server.choose(s(now + 0.1), USER, &POSSIBLE).reason, LegReason::OtherTries);
+    server.got(s(now + 0.15), 8_000_000, 4_000_000);
+    assert_eq!(server.choose(s(now + 0.15), USER, &POSSIBLE).packing, EASY);
+    // It was slow all the time.
+    server.got(s(now + 0.25), 8_000_000, 4_000_000);
+    assert_eq!(server.choose(s(now + 0.25), USER, &POSSIBLE).reason, LegReason::PackedWasSlower);
+}
+
+#[test]
+fn one_long_reply_loses_once() {
+    let (mut server, mut now) = server_of_digits(119e6, (640, 0.0, 0.0));
+    assert!(server.choose(s(now), USER, &POSSIBLE).trial.is_some());
+    stalled_reply(&mut server, &mut now, (EASY, 100e6, 2.06), (640, 0.0, 0.0));
+    assert_eq!(server.choose(s(now + 55.0), USER, &POSSIBLE).reason, LegReason::PackedWasSlower);
+    assert_eq!(server.choose(s(now + 61.0), USER, &POSSIBLE).packing, EASY);
 }
