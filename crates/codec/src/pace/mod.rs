@@ -124,8 +124,8 @@ pub struct Pace {
 pub enum Next {
     /// Others follow it at once, or somebody waits for it.
     Follows,
-    /// More of its reply, which has not come yet. Whoever waits for that asks for nothing before it has, so where the link is known
-    /// that tells more than how soon the next frame goes out.
+    /// More of its reply, which has not come yet. Whoever waits for that asks for nothing before it has, so where the link is known,
+    /// or much has come already, that tells more than how soon the next frame goes out.
     Comes,
     /// Nothing that is known of.
     Unknown,
@@ -278,8 +278,9 @@ impl Pace {
 
     /// What to do with a frame of `plain_len` bytes. `replies` is what all connections of this link and direction share.
     pub fn choose(&mut self, plain_len: usize, next: Next, now: Duration, replies: &mut Replies) -> Choice {
-        let is_known = self.drain.bytes_per_s().is_some() && number(plain_len) >= SMALL_LEN;
-        let next = if next == Next::Comes && !is_known { Next::Unknown } else { next };
+        let long_len = if self.drain.bytes_per_s().is_some() { SMALL_LEN } else { LONG_PART_LEN };
+        let is_long = number(plain_len) >= long_len;
+        let next = if next == Next::Comes && !is_long { Next::Unknown } else { next };
         let alone = self.begin(plain_len, next, now, replies);
         let choice = match alone {
             Some(choice) => choice,
@@ -366,7 +367,7 @@ impl Pace {
         let Some(level) = level else {
             return Some(Choice { level: None, reason: Reason::DoesNotShrink });
         };
-        let pack_s = self.candidates.iter().find(|candidate| candidate.level() == level)?.pack_s(len);
+        let pack_s = self.candidates.iter().find(|candidate| candidate.level() == level)?.likely_s(len);
         let cost_s = pack_s + self.unpack_s(len);
         let round_trip_s = self.looked.round_trip.as_secs_f64();
         let packs = replies.packs(self.now, self.reply(len), cost_s, round_trip_s);
@@ -514,6 +515,8 @@ const UNSENT_STORED_LEN_MAX: u64 = 1 << 20;
 const LOOK_AFTER_LEN: f64 = 16.0 * 1024.0;
 const LOOK_AFTER_MIN: Duration = Duration::from_micros(50);
 const LOOK_AFTER_MAX: Duration = Duration::from_micros(200);
+/// More than servers send at once (16 KiB): it is no answer of two parts.
+const LONG_PART_LEN: f64 = 24.0 * 1024.0;
 /// Frames of this length leave a queue, if the link is slow.
 const LARGE_LEN: f64 = 64.0 * 1024.0;
 /// What is left of a wait that was seen, for each long frame since.

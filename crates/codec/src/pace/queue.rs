@@ -336,13 +336,43 @@ mod tests {
         // Nor does the next frame end a cycle.
         pace.sent(48 << 10, 20 << 10, now, &mut replies);
         assert!(pace.turn.is_none());
-        // Where nothing is known of the link, or next to nothing has come, it passes for one.
+        // Where nothing is known of the link, and no more has come than servers send at once, or next to nothing, it passes for one.
         let mut unknown = Pace::new(Algorithm::Zstd, 1);
         assert_eq!(
-            unknown.choose(48 << 10, Next::Comes, now, &mut replies),
-            unknown.choose(48 << 10, Next::Unknown, now, &mut replies)
+            unknown.choose(16 << 10, Next::Comes, now, &mut replies),
+            unknown.choose(16 << 10, Next::Unknown, now, &mut replies)
         );
         assert_eq!(pace.choose(400, Next::Comes, now + now, &mut replies).reason, Reason::DoesNotShrink);
+    }
+
+    #[test]
+    fn a_long_part_of_a_reply_over_a_link_that_nothing_is_known_of_is_no_answer() {
+        // Scans of equal rows over 10 Mbit/s, 40 ms: the server sends a part, and goes on with others behind it.
+        let scans = |first_us: u64| {
+            let (mut replies, mut pace) = (Replies::default(), Pace::new(Algorithm::Zstd, 1));
+            let (mut now, mut choices) = (Duration::from_secs(1), Vec::new());
+            for frame in 0..80 {
+                pace.look(Look { now, round_trip: Duration::from_millis(40), ..Look::NOTHING });
+                let choice = pace.choose(64_000, Next::Comes, now, &mut replies);
+                let mut len = 64_000;
+                if let Some(level) = choice.level {
+                    len = 80;
+                    let took = Duration::from_micros(if frame == 0 { first_us } else { 10 });
+                    pace.packed(PackedFrame::alone(level, 64_000, len), took);
+                }
+                pace.sent(64_000, len, now, &mut replies);
+                // It is no cycle of any form's.
+                assert!(pace.turn.is_none());
+                now += Duration::from_micros(if frame % 4 == 3 { 50_000 } else { 100 });
+                choices.push((choice.reason, pace.wants_look(|| now)));
+            }
+            choices
+        };
+        let packed = scans(300);
+        assert_eq!(packed[0].0, Reason::TriesLevel);
+        assert!(packed[1..].iter().all(|(reason, _)| *reason == Reason::Faster), "{packed:?}");
+        // If the first was interrupted they go stored, and are looked after, so that the link gets known.
+        assert!(scans(20_000)[1..16].iter().all(|choice| *choice == (Reason::LinkNotSeen, true)));
     }
 
     #[test]
