@@ -367,7 +367,7 @@ impl Pace {
         let Some(level) = level else {
             return Some(Choice { level: None, reason: Reason::DoesNotShrink });
         };
-        let pack_s = self.candidates.iter().find(|candidate| candidate.level() == level)?.likely_s(len);
+        let pack_s = self.candidates.iter().find(|candidate| candidate.level() == level)?.pack_s(len);
         let cost_s = pack_s + self.unpack_s(len);
         let round_trip_s = self.looked.round_trip.as_secs_f64();
         let packs = replies.packs(self.now, self.reply(len), cost_s, round_trip_s);
