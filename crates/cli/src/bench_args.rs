@@ -76,6 +76,10 @@ pub(crate) struct PlanArgs {
     /// and need not be given again, but for --server.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) resume: Option<PathBuf>,
+    /// With --resume: go on though this is another machine than the run was begun on. Samples that are compared are still
+    /// taken together on one; the report names all of them.
+    #[arg(long, requires = "resume")]
+    pub(crate) other_machine: bool,
     /// Which of these were given, and are not defaults.
     #[arg(skip)]
     pub(crate) given: Given,

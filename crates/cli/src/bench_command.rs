@@ -47,6 +47,7 @@ fn measure(plan: &'static dyn Plan, args: &PlanArgs) -> anyhow::Result<()> {
         repetitions: args.repetitions,
         seed: args.seed,
         pins: pins(args.pin)?,
+        may_be_elsewhere: false,
         out: args.out.clone().unwrap_or_else(|| new_folder(&format!("{}-{}", plan.name(), args.scale))),
         command: command_without_passwords(),
     };
@@ -66,6 +67,7 @@ fn again(args: &PlanArgs, server: Option<DatabaseWish>) -> ResumeOptions {
         repetitions: args.repetitions,
         seed: given.seed.then_some(args.seed),
         is_pinned: args.pin,
+        may_be_elsewhere: args.other_machine,
         command: command_without_passwords(),
     }
 }

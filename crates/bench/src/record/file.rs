@@ -297,7 +297,8 @@ mod tests {
             Record::Failure(Failure { cell: sample().cell, repetition, reason: reason.to_owned() })
         };
         let end = |took_s| End { took_s, busy_cores: None, harness_cpu_s: 1.0 };
-        let resumed = Record::Resumed(Resumed { started_unix_s: 1, wirepress: "0.1.0".to_owned() });
+        let resumed =
+            Record::Resumed(Resumed { started_unix_s: 1, wirepress: "0.1.0".to_owned(), machine: None });
         let mut lines = vec![
             Record::Run(Box::new(run())),
             failure(0, "no lz4"),
@@ -326,14 +327,19 @@ mod tests {
         lines.extend(last);
         assert!(read(&lines).is_complete());
         // Interrupted behind an end: there may be more to do.
-        lines.push(Record::Resumed(Resumed { started_unix_s: 2, wirepress: "0.1.0".to_owned() }));
+        lines.push(Record::Resumed(Resumed {
+            started_unix_s: 2,
+            wirepress: "0.1.0".to_owned(),
+            machine: None,
+        }));
         assert!(!read(&lines).is_complete());
     }
 
     #[test]
     fn a_calibration_is_of_the_sitting_in_whose_lines_it_is() {
         let link = |name| Record::Link(crate::results::fixture::link_check(name, None, 1.0, (0.0, 0.1)));
-        let resumed = || Record::Resumed(Resumed { started_unix_s: 1, wirepress: "0.1.0".to_owned() });
+        let resumed =
+            || Record::Resumed(Resumed { started_unix_s: 1, wirepress: "0.1.0".to_owned(), machine: None });
         // The second sitting was interrupted before it calibrated.
         let lines =
             [Record::Run(Box::new(run())), link("a"), link("b"), resumed(), resumed(), link("a"), link("b")];

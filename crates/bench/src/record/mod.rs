@@ -133,6 +133,9 @@ pub struct Resumed {
     pub started_unix_s: u64,
     /// Version and commit then.
     pub wirepress: String,
+    /// The machine, if it was not that of the run's first line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
 }
 
 /// All was tried. Sittings that were interrupted count for the time alone.

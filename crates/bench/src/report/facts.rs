@@ -7,12 +7,13 @@ use super::grid::{Grid, Kind};
 use super::number::{counted, date, duration, grouped, printable, short};
 use super::verdict::verdict;
 use crate::plan::{Agreement, Finding};
+use crate::record::Machine;
 
 /// Scale, date, machine, versions: what is worth a line.
 pub(super) fn in_a_line(document: &Document<'_>) -> String {
     let run = &document.records.run;
     format!(
-        "{}, scale {}, seed {}; {}; wirepress {}; {}, {}, {}; {}.",
+        "{}, scale {}, seed {}; {}; wirepress {}; {}, {}{}, {}; {}.",
         printable(&run.plan),
         printable(&run.scale),
         run.seed,
@@ -20,9 +21,23 @@ pub(super) fn in_a_line(document: &Document<'_>) -> String {
         printable(&run.wirepress),
         printable(&run.machine.cpu),
         counted(run.machine.cores as usize, "core"),
+        elsewhere(document),
         printable(&run.machine.system),
         printable(&run.database),
     )
+}
+
+/// The other processors that it went on with, each once.
+fn elsewhere(document: &Document<'_>) -> String {
+    let records = document.records;
+    let mut others = Vec::new();
+    for machine in records.resumed.iter().filter_map(|resumed| resumed.machine.as_ref()) {
+        let name = printable(&machine.cpu);
+        if !others.contains(&name) {
+            others.push(name);
+        }
+    }
+    if others.is_empty() { String::new() } else { format!(" (later sittings: {})", others.join(", ")) }
 }
 
 /// Names and values of everything that a reader needs to repeat the run.
@@ -51,19 +66,13 @@ pub(super) fn of_the_run(document: &Document<'_>) -> Vec<(&'static str, String)>
     if !programs.is_empty() {
         facts.push(("programs", programs.join(", ")));
     }
-    facts.push((
-        "machine",
-        printable(&format!(
-            "{}, {}, {} MiB of memory",
-            run.machine.cpu,
-            counted(run.machine.cores as usize, "core"),
-            grouped(run.machine.memory_mib)
-        )),
-    ));
+    facts.push(("machine", machine(&run.machine)));
     facts.push(("system", printable(&format!("{}, {}", run.machine.system, run.machine.kernel))));
     for resumed in &records.resumed {
         let version = printable(&resumed.wirepress);
-        facts.push(("went on", format!("{}, wirepress {version}", date(resumed.started_unix_s))));
+        let elsewhere = resumed.machine.as_ref().map(|other| format!("; on {}, {ELSEWHERE}", machine(other)));
+        let when = date(resumed.started_unix_s);
+        facts.push(("went on", format!("{when}, wirepress {version}{}", elsewhere.unwrap_or_default())));
     }
     if let Some(end) = &records.end {
         facts.push(("took", duration(end.took_s)));
@@ -83,6 +92,15 @@ pub(super) fn of_the_run(document: &Document<'_>) -> Vec<(&'static str, String)>
         ));
     }
     facts
+}
+
+fn machine(machine: &Machine) -> String {
+    printable(&format!(
+        "{}, {}, {} MiB of memory",
+        machine.cpu,
+        counted(machine.cores as usize, "core"),
+        grouped(machine.memory_mib)
+    ))
 }
 
 /// As it would be typed, as far as a shell's simplest quoting goes.
@@ -171,6 +189,7 @@ pub(super) const BEST: &str = "Where there are four repetitions or more, the bes
                                figures are taken from the others, so that luck is not counted. What cannot be told \
                                from it shares its place.";
 
+const ELSEWHERE: &str = "another machine: ratios within a path are of one machine, other figures of both";
 const RATIOS: &str = "Ratios are those of the same repetition, so that a machine that is slow for a while does not count; \
                       of several their centre is told, the median of the geometric means of each two of them (Hodges and \
                       Lehmann).";
@@ -182,7 +201,7 @@ const PUBLISHED: &str =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Path, Setting};
+    use crate::record::{Path, Resumed, Setting};
     use crate::report::grid;
     use crate::report::test_plans::{ScanPlan, TransactionPlan};
     use crate::results::fixture::{cell, records, sample, scans, transactions};
@@ -204,6 +223,23 @@ mod tests {
         let zlib = cell("unlimited", Path::Wirepress, Setting::Zlib);
         let alone = records(vec![sample(&zlib, 0, 1.0)]);
         assert_eq!(explained(&Document::of(&alone, None)), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn every_machine_that_a_run_went_on_with_is_named() {
+        let mut records = scans();
+        let other = Machine { cpu: "another".to_owned(), cores: 4, ..records.run.machine.clone() };
+        for machine in [None, Some(other.clone()), Some(other)] {
+            records.resumed.push(Resumed { started_unix_s: 1, wirepress: "0.1.0".to_owned(), machine });
+        }
+        let document = Document::of(&records, None);
+        let line = in_a_line(&document);
+        assert!(line.contains(" (later sittings: another), "), "{line}");
+        let went_on = of_the_run(&document).into_iter().filter(|(name, _)| *name == "went on");
+        let went_on: Vec<bool> = went_on
+            .map(|(_, text)| text.contains("on another, 4 cores") && text.contains(ELSEWHERE))
+            .collect();
+        assert_eq!(went_on, [false, true, true]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A run's first record: what is measured, with what, on what machine, and what a reader must know.
 //!
-//! Invariants: a run goes on only with the same build, processor, database, options and cells.
+//! Invariants: a run goes on only with the same build, database, options and cells; on another processor only where the user wants
+//! it and what is compared is measured together.
 //!
 //! Not here: which options that are (`resume`).
 
@@ -63,17 +64,35 @@ pub(super) fn program() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("cannot find this program's own file, to start the proxy")
 }
 
-/// Refuses what would mix two runs.
-pub(super) fn is_same(earlier: &Run, now: &Run) -> anyhow::Result<()> {
+/// Refuses what would mix two runs; on another machine a `plan` that takes turns has whole groups of one machine each.
+pub(super) fn is_same(
+    earlier: &Run,
+    now: &Run,
+    plan: &dyn Plan,
+    may_be_elsewhere: bool,
+) -> anyhow::Result<()> {
     let differences = [
         ("build of wirepress", &earlier.wirepress, &now.wirepress),
-        ("processor", &earlier.machine.cpu, &now.machine.cpu),
         ("database", &earlier.database, &now.database),
     ];
     for (what, before, after) in differences {
         ensure!(
             before == after,
             "the run was begun with another {what} ({before}, now {after}); begin a new one"
+        );
+    }
+    let (before, here) = (&earlier.machine.cpu, &now.machine.cpu);
+    if before != here {
+        ensure!(
+            plan.takes_turns(),
+            "the run was begun with another processor ({before}, now {here}), and what {} compares is not measured in \
+             turns, so that ratios would be of two machines; begin a new one",
+            plan.name()
+        );
+        ensure!(
+            may_be_elsewhere,
+            "the run was begun with another processor ({before}, now {here}); --other-machine goes on with it here, or \
+             begin a new one"
         );
     }
     // `resume` has seen to it; a mixture would be seen nowhere.
@@ -177,3 +196,30 @@ const BEHIND: &str = "The server is on another machine: what lies between is add
                       server in a row's name stands on this machine, so that wirepress's own connection to the server crosses \
                       it uncompressed, and a direct one packed.";
 const PLAIN: &str = "Measured connections were not encrypted, but for cells that say TLS.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan;
+    use crate::results::fixture::records;
+
+    #[test]
+    fn a_run_goes_on_on_another_machine_only_where_that_is_wanted_and_no_ratio_is_of_two() {
+        let begun = records(Vec::new()).run;
+        let mut now = begun.clone();
+        now.machine.cpu = "another".to_owned();
+        let told = |now: &Run, plan, may_be_elsewhere| {
+            let plan = plan::named(plan).unwrap();
+            is_same(&begun, now, plan, may_be_elsewhere).err().map(|error| error.to_string())
+        };
+        assert_eq!(told(&begun, "never-slower", false), None);
+        assert_eq!(told(&now, "never-slower", true), None);
+        let refused = told(&now, "never-slower", false).unwrap();
+        assert!(refused.contains("now another); --other-machine goes on"), "{refused}");
+        let refused = told(&now, "rds-wide", true).unwrap();
+        assert!(refused.contains("rds-wide compares is not measured in turns"), "{refused}");
+        now.wirepress = "9.9.9".to_owned();
+        let refused = told(&now, "never-slower", true).unwrap();
+        assert!(refused.contains("another build of wirepress"), "{refused}");
+    }
+}

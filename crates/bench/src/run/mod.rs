@@ -89,8 +89,8 @@ pub fn run(plan: &'static dyn Plan, options: &RunOptions) -> anyhow::Result<()> 
 /// Goes on with a run that was interrupted, or in which something failed, as it was begun.
 ///
 /// # Errors
-/// As [`run`]; and a folder that holds no run, one that is complete, of another plan or build, or that was begun with
-/// other options.
+/// As [`run`]; and a folder that holds no run, one that is complete, of another plan or build, that was begun with other options, or
+/// on another machine without leave to go on with it here.
 pub fn resume(plan: &'static dyn Plan, folder: &Path, options: &ResumeOptions) -> anyhow::Result<()> {
     let path = folder.join(SAMPLES);
     let records = Records::read(&path)?;
@@ -207,10 +207,12 @@ impl<'a> Sitting<'a> {
         match earlier {
             None => writer.write(&Record::Run(Box::new(described)))?,
             Some(records) => {
-                describe::is_same(&records.run, &described)?;
+                describe::is_same(&records.run, &described, plan, options.may_be_elsewhere)?;
+                let is_elsewhere = records.run.machine.cpu != described.machine.cpu;
                 writer.write(&Record::Resumed(Resumed {
                     started_unix_s: described.started_unix_s,
                     wirepress: described.wirepress,
+                    machine: is_elsewhere.then_some(described.machine),
                 }))?;
             }
         }

@@ -35,6 +35,8 @@ pub struct RunOptions {
     pub seed: u64,
     /// Whether the hosts are pinned to a core each.
     pub pins: Pins,
+    /// Whether a run that goes on may have been begun on another machine.
+    pub may_be_elsewhere: bool,
     /// The folder for the samples and reports; made, and must not hold samples yet.
     pub out: PathBuf,
     /// The command as it was given, without passwords.

@@ -40,6 +40,8 @@ pub struct ResumeOptions {
     pub seed: Option<u64>,
     /// Whether a core for each host was asked for.
     pub is_pinned: bool,
+    /// Whether it may go on though it was begun on another machine.
+    pub may_be_elsewhere: bool,
     /// The command as it was given, without passwords.
     pub command: Vec<String>,
 }
@@ -82,6 +84,7 @@ impl ResumeOptions {
             repetitions: Some(run.repetitions),
             seed: run.seed,
             pins: if begun.is_pinned { Pins::one_each()? } else { Pins::Shared },
+            may_be_elsewhere: self.may_be_elsewhere,
             out: folder.to_owned(),
             command: self.command.clone(),
         })

@@ -19,6 +19,8 @@ pub(super) struct Candidate {
     level: u8,
     /// Plain bytes per second of large frames, without what any frame costs; guessed until it is seen.
     bytes_per_s: f64,
+    /// What was guessed, cautiously.
+    guess_bytes_per_s: f64,
     is_seen: bool,
     /// Large frames that it has packed, as far as they count: the first of them pay for memory that is new.
     warm: u8,
@@ -59,16 +61,20 @@ impl Candidate {
     }
 
     fn of(algorithm: Algorithm, levels: &[u8], level_max: u8) -> Vec<Self> {
-        let of = |level: &u8| Self {
-            level: *level,
-            bytes_per_s: plain_bytes_per_ms(algorithm, *level) as f64 * 1e3,
-            is_seen: false,
-            warm: 0,
-            small_ratio: None,
-            large_ratio: None,
-            rest: 0,
-            rest_len: 0,
-            unused: 0,
+        let of = |level: &u8| {
+            let guess_bytes_per_s = plain_bytes_per_ms(algorithm, *level) as f64 * 1e3;
+            Self {
+                level: *level,
+                bytes_per_s: guess_bytes_per_s,
+                guess_bytes_per_s,
+                is_seen: false,
+                warm: 0,
+                small_ratio: None,
+                large_ratio: None,
+                rest: 0,
+                rest_len: 0,
+                unused: 0,
+            }
         };
         levels.iter().filter(|level| **level <= level_max.max(1)).map(of).collect()
     }
@@ -86,6 +92,12 @@ impl Candidate {
     pub(super) fn likely_s(&self, len: f64) -> f64 {
         let pack_s = self.pack_s(len);
         if self.is_seen { pack_s } else { pack_s / GUESS_IS_CAUTIOUS }
+    }
+
+    /// The same, where what its first frames paid for memory is not expected of those behind them.
+    pub(super) fn warm_s(&self, len: f64) -> f64 {
+        let guess_s = FRAME_S + len / (self.guess_bytes_per_s * GUESS_IS_CAUTIOUS);
+        if self.is_cold() { self.likely_s(len).min(guess_s) } else { self.likely_s(len) }
     }
 
     /// How well it packs, unless that is not known.

@@ -107,14 +107,17 @@ impl Pace {
     /// fresh connection sends twice as much with each round trip, so half of it is there one sooner, which packing must not take.
     /// That is all of the packet, and of a burst as much as may be sent before the link is known.
     pub(super) fn is_sooner_in_slow_start(&self, len: f64) -> bool {
-        if self.sent_len >= UNKNOWN_LEN {
+        // What packs to hardly anything never leaves a queue, so the link stays unknown however much is sent.
+        let is_behind_much = self.sent_len >= UNKNOWN_LEN;
+        if is_behind_much && !self.packs_to_hardly_anything(len) {
             return false;
         }
-        let frames = if len < LARGE_LEN { UNKNOWN_LEN as f64 / len } else { 1.0 };
+        let are_many = len < LARGE_LEN || is_behind_much;
+        let frames = if are_many { (UNKNOWN_LEN as f64 / len).max(1.0) } else { 1.0 };
         self.candidates.first().is_some_and(|easiest| {
             let hoped = if easiest.rests() { 1.0 } else { RATIO_HOPED };
             let ratio = easiest.ratio(len).unwrap_or(hoped).min(RATIO_ANYWHERE);
-            let pack_s = easiest.likely_s(len) * frames + self.helper_s;
+            let pack_s = easiest.warm_s(len) * frames + self.helper_s;
             let round_trip_s = self.looked.round_trip.as_secs_f64();
             let saved_s = round_trip_s * ratio.log2();
             ratio >= RATIO_HOPED && pack_s * (1.0 + 1.0 / UNPACKING_IS_FASTER) < saved_s * SLOW_START_PART
@@ -348,16 +351,16 @@ mod tests {
     #[test]
     fn a_long_part_of_a_reply_over_a_link_that_nothing_is_known_of_is_no_answer() {
         // Scans of equal rows over 10 Mbit/s, 40 ms: the server sends a part, and goes on with others behind it.
-        let scans = |first_us: u64| {
+        let scans = |frames, packed_len, cold_us, took_us| {
             let (mut replies, mut pace) = (Replies::default(), Pace::new(Algorithm::Zstd, 1));
             let (mut now, mut choices) = (Duration::from_secs(1), Vec::new());
-            for frame in 0..80 {
+            for frame in 0..frames {
                 pace.look(Look { now, round_trip: Duration::from_millis(40), ..Look::NOTHING });
                 let choice = pace.choose(64_000, Next::Comes, now, &mut replies);
                 let mut len = 64_000;
                 if let Some(level) = choice.level {
-                    len = 80;
-                    let took = Duration::from_micros(if frame == 0 { first_us } else { 10 });
+                    len = packed_len;
+                    let took = Duration::from_micros(if frame == 0 { cold_us } else { took_us });
                     pace.packed(PackedFrame::alone(level, 64_000, len), took);
                 }
                 pace.sent(64_000, len, now, &mut replies);
@@ -368,11 +371,14 @@ mod tests {
             }
             choices
         };
-        let packed = scans(300);
-        assert_eq!(packed[0].0, Reason::TriesLevel);
-        assert!(packed[1..].iter().all(|(reason, _)| *reason == Reason::Faster), "{packed:?}");
-        // If the first was interrupted they go stored, and are looked after, so that the link gets known.
-        assert!(scans(20_000)[1..16].iter().all(|choice| *choice == (Reason::LinkNotSeen, true)));
+        // Also if the first was interrupted, and however much was sent that never left a queue.
+        for packed in [scans(80, 80, 300, 10), scans(80, 80, 20_000, 10), scans(1000, 3000, 300, 10)] {
+            assert_eq!(packed[0].0, Reason::TriesLevel);
+            assert!(packed[1..].iter().all(|(reason, _)| *reason == Reason::Faster), "{packed:?}");
+        }
+        // If the codec is so slow they go stored, and are looked after, so that the link gets known.
+        let slow = scans(80, 80, 20_000, 20_000);
+        assert!(slow[4..16].iter().all(|choice| *choice == (Reason::LinkNotSeen, true)), "{slow:?}");
     }
 
     #[test]
@@ -394,23 +400,27 @@ mod tests {
 
     #[test]
     fn so_are_the_first_frames_of_a_burst_until_the_link_must_have_shown_its_rate() {
-        let choices = |round_trip_s: f64, frames: usize| {
+        let choices = |round_trip_s: f64, cold_us, frames: usize| {
             let mut pace = Pace::new(Algorithm::Zstd, 7);
             pace.look(Look { round_trip: Duration::from_secs_f64(round_trip_s), ..Look::NOTHING });
             let (len, packed_len) = (32 << 10, 16 << 10);
+            let mut took_us = cold_us;
             let mut choose = || {
                 let choice = pace.choose(len, Next::Follows, Duration::ZERO, &mut Replies::default());
                 if let Some(level) = choice.level {
-                    pace.packed(PackedFrame::alone(level, len, packed_len), Duration::from_micros(80));
+                    let took = Duration::from_micros(std::mem::replace(&mut took_us, 80));
+                    pace.packed(PackedFrame::alone(level, len, packed_len), took);
                 }
                 pace.sent(len, packed_len, Duration::ZERO, &mut Replies::default());
                 choice.reason
             };
             (0..frames).map(|_| choose()).last()
         };
-        assert_eq!(choices(40e-3, 2), Some(Reason::Faster));
-        assert_eq!(choices(40e-3, 65), Some(Reason::LinkNotSeen));
-        assert_eq!(choices(2e-3, 2), Some(Reason::LinkNotSeen));
+        assert_eq!(choices(40e-3, 80, 2), Some(Reason::Faster));
+        assert_eq!(choices(40e-3, 80, 65), Some(Reason::LinkNotSeen));
+        assert_eq!(choices(2e-3, 80, 2), Some(Reason::LinkNotSeen));
+        // The first pays for new memory, of a cold core too.
+        assert_eq!(choices(40e-3, 460, 2), Some(Reason::Faster));
     }
 
     #[test]

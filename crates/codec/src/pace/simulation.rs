@@ -291,7 +291,11 @@ fn what_does_not_costs_a_fresh_connection_one_frame_over_a_link_without_limit() 
         assert!(own.time_s < none.time_s * 1.02, "{} {}, {}", own.time_s, none.time_s, own.reasons());
         let (first, others) = own.reasons.split_first().unwrap();
         assert_eq!(*first, Reason::TriesLevel);
-        assert!(others.iter().all(|reason| *reason == Reason::LinkNotSeen), "{}", own.reasons());
+        // Equal rows are no slower packed, so a megabyte that left no queue is no reason to send them stored.
+        let is_equal = codecs[0].ratio == EQUAL[0].ratio;
+        let is_expected =
+            |reason: &Reason| *reason == Reason::LinkNotSeen || (is_equal && *reason == Reason::Faster);
+        assert!(others.iter().all(is_expected), "{}", own.reasons());
     }
 }
 

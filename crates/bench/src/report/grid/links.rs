@@ -72,7 +72,7 @@ mod tests {
         records.links = vec![link(999.0), link(998.0)];
         assert_eq!(told(&records), ["kind", "1gbit: user space 0.000", "1gbit, again: user space 0.000"]);
         // The second sitting ended before it calibrated anything.
-        let resumed = Resumed { started_unix_s: 1, wirepress: "0.1.0".to_owned() };
+        let resumed = Resumed { started_unix_s: 1, wirepress: "0.1.0".to_owned(), machine: None };
         records.resumed = vec![resumed.clone(), resumed];
         records.links_before = vec![1, 1];
         assert_eq!(told(&records), ["sitting", "1gbit: 1 999", "1gbit: 3 998"]);
