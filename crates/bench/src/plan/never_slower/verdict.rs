@@ -118,11 +118,14 @@ impl Verdict {
         let mut rounds: Vec<usize> = self.judged.iter().filter_map(Judged::rounds_to_decide).collect();
         rounds.sort_unstable();
         let share = |tenths: usize| rounds.get((rounds.len() * tenths).div_ceil(10).saturating_sub(1));
+        let harmless = self.judged.iter().filter(|judged| judged.is_undecided() && judged.surely_holds());
         Some(format!(
-            "By how wide the intervals of {} undecided cells are by now, {} rounds would decide half of them, {} nine in ten.",
+            "By how wide the intervals of {} undecided cells are by now, {} rounds would decide half of them, {} nine in ten. {} of \
+             them surely don't violate, as wide as their intervals are.",
             rounds.len(),
             share(5)?,
             share(9)?,
+            harmless.count(),
         ))
     }
 
@@ -198,6 +201,12 @@ impl Judged {
     fn violates(&self) -> bool {
         let is_above = |estimate: Estimate, most: f64| estimate.is_sure() && estimate.low > most;
         is_above(self.slowdown, SLOWDOWN_MAX) || self.p99.is_some_and(|p99| is_above(p99, P99_MAX))
+    }
+
+    /// Nothing in its intervals would be a violation.
+    fn surely_holds(&self) -> bool {
+        let is_below = |estimate: Estimate, most: f64| estimate.is_sure() && estimate.high <= most;
+        is_below(self.slowdown, SLOWDOWN_MAX) && self.p99.is_none_or(|p99| is_below(p99, P99_MAX))
     }
 
     /// Whether there are repetitions enough for its intervals.
