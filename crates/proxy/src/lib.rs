@@ -22,6 +22,7 @@ mod codec_threads;
 mod codec_time;
 mod config;
 mod connect;
+mod core_share;
 mod counters;
 mod cpu_allowance;
 mod ending;

@@ -105,6 +105,8 @@ pub struct Pace {
     burst_len: u64,
     /// Of frames with history, of which small ones shrink, too.
     history: Option<HistoryLevel>,
+    /// There is none: one begins with what is packed next.
+    lacks_history: bool,
     /// One begins with what was packed last, and was not handed over yet.
     begins_history: bool,
     /// How fast large packets come.
@@ -188,6 +190,7 @@ impl Pace {
             busy_until: Duration::ZERO,
             burst_len: 0,
             history: None,
+            lacks_history: false,
             begins_history: false,
             source: Source::default(),
             was_large: false,
@@ -201,7 +204,7 @@ impl Pace {
     #[must_use]
     pub fn with_history(algorithm: Algorithm, level_max: u8) -> Self {
         let (history, candidates) = HistoryLevel::new(algorithm, level_max);
-        Self { candidates, history: Some(history), ..Self::new(algorithm, level_max) }
+        Self { candidates, history: Some(history), lacks_history: true, ..Self::new(algorithm, level_max) }
     }
 
     /// The same over TLS, where every byte is encrypted and decrypted besides.
@@ -370,7 +373,8 @@ impl Pace {
         let pack_s = self.candidates.iter().find(|candidate| candidate.level() == level)?.pack_s(len);
         let cost_s = pack_s + self.unpack_s(len);
         let round_trip_s = self.looked.round_trip.as_secs_f64();
-        let packs = replies.packs(self.now, self.reply(len), cost_s, round_trip_s);
+        let packs = replies.packs(self.now, self.reply(len), self.turn, cost_s, round_trip_s)
+            && (!self.lacks_history || replies.may_begin_history(self.now, len));
         let reason = if packs { Reason::AnswerIsSooner } else { Reason::AnswerIsNotSooner };
         Some(Choice { level: packs.then_some(level), reason })
     }
@@ -442,7 +446,13 @@ impl Pace {
         }
         candidate::learn(&mut self.candidates, &frame, took);
         self.begins_history = frame.begins_history;
+        self.lacks_history = false;
         self.follow_level(frame.plain_len);
+    }
+
+    /// The history was given back.
+    pub const fn history_ended(&mut self) {
+        self.lacks_history = self.history.is_some();
     }
 
     /// The level of what is packed next, if that has history.

@@ -7,7 +7,8 @@
 //! A queue tells the rate of a link, and such replies leave none: each waits for its request. So both forms are tried in
 //! turn, by all connections of a link at once, since they share its queue and the CPU that packs; and what counts is how
 //! soon the next reply can be sent: the link, both ends' codecs and everything that waits behind them are in it. Where
-//! packing takes hardly any time in terms of the network's round trip there is nothing to find out.
+//! packing takes hardly any time in terms of the network's round trip there is nothing to find out, nor where the core that
+//! packs is never idle: a link that makes everybody wait would leave it so.
 //!
 //! Invariants: one form at a time for all connections; a trial has an end; what was found is forgotten.
 //!
@@ -23,12 +24,20 @@ use super::rest::{Changes, Holds};
 pub struct Replies {
     classes: [Class; CLASSES],
     changes: Changes,
+    core_share: Option<f64>,
+    /// The next history begins then at the earliest, with a small reply.
+    history_from: Duration,
 }
 
 impl Default for Replies {
     fn default() -> Self {
         let class = |number| Class { is_segment: number == 0, ..Class::default() };
-        Self { classes: std::array::from_fn(class), changes: Changes::default() }
+        Self {
+            classes: std::array::from_fn(class),
+            changes: Changes::default(),
+            core_share: None,
+            history_from: Duration::ZERO,
+        }
     }
 }
 
@@ -49,6 +58,8 @@ pub(super) struct Turn {
     class: Option<usize>,
     epoch: u64,
     sent: Duration,
+    /// The same of the last one behind it that was not told of.
+    pub(super) last: Duration,
     /// With it the cycle of one of the same class and epoch has ended, with nothing in between.
     is_second: bool,
     /// Others that went out behind it in the same form, and were not told of.
@@ -89,9 +100,18 @@ struct Epoch {
     sessions: usize,
     /// That went out since cycles count.
     replies: u32,
-    /// What packing has taken at both ends, seconds, and since when.
+    /// What packing has taken at both ends, seconds, of how many replies, and since when.
     packing_s: f64,
+    packed: usize,
     packing_since: Duration,
+    core: Core,
+}
+
+/// How full the core was that packs, by reply.
+#[derive(Debug, Default)]
+struct Core {
+    share: f64,
+    replies: u32,
 }
 
 #[derive(Debug, Default)]
@@ -111,15 +131,47 @@ enum State {
 
 impl Replies {
     /// Whether to pack a reply, which takes `cost_s` for both ends; `round_trip_s` is the network's, the least that was
-    /// seen, 0 where that is not known.
-    pub(super) fn packs(&mut self, now: Duration, reply: Reply, cost_s: f64, round_trip_s: f64) -> bool {
-        let Some(class) = reply.class().and_then(|class| self.classes.get_mut(class)) else { return false };
+    /// seen, 0 where that is not known; `before` is the reply before it on this connection.
+    pub(super) fn packs(
+        &mut self,
+        now: Duration,
+        reply: Reply,
+        before: Option<Turn>,
+        cost_s: f64,
+        round_trip_s: f64,
+    ) -> bool {
+        let number = reply.class();
+        let Some(class) = number.and_then(|class| self.classes.get_mut(class)) else { return false };
+        if let Some(before) = before.filter(|before| before.class == number) {
+            class.last_sent = class.last_sent.max(before.last);
+        }
         let epoch = class.epoch.number;
         let packs = class.packs(now, cost_s, round_trip_s);
         if class.epoch.number != epoch {
             self.changes.count();
         }
         packs
+    }
+
+    /// Whether a history may begin with a packed reply of `len` bytes. Its memory is dear, once, and where all connections begin one at
+    /// the same time each waits for all others: with replies of one segment, which lose little by it, they begin one by one.
+    pub(super) fn may_begin_history(&mut self, now: Duration, len: f64) -> bool {
+        let may = len >= SEGMENT_LEN || now >= self.history_from;
+        if may {
+            self.history_from = now + HISTORY_EVERY;
+        }
+        may
+    }
+
+    /// Whether [`core_share`](Self::core_share) matters now.
+    #[must_use]
+    pub fn wants_core_share(&self) -> bool {
+        self.classes.iter().any(|class| matches!(class.state, State::Trial(_)) && !class.packs)
+    }
+
+    /// The part of the time, lately, in which the thread that packs ran, or waited for its core; `None` if that is not known.
+    pub const fn core_share(&mut self, share: Option<f64>) {
+        self.core_share = share;
     }
 
     /// A reply goes out; the one before it on this connection was `before`.
@@ -146,9 +198,10 @@ impl Replies {
             is_second = same.is_some() && rested == 0;
             if now >= state.epoch.counts_from {
                 state.epoch.replies += 1 + rested;
+                state.epoch.core.saw(self.core_share);
             }
         }
-        Turn { class, epoch, sent: now, is_second, rested: 0 }
+        Turn { class, epoch, sent: now, last: now, is_second, rested: 0 }
     }
 
     fn ended(&mut self, turn: Turn, now: Duration) {
@@ -222,8 +275,14 @@ impl Class {
             }
             State::Settled { .. } | State::Trial(_) => {}
         }
+        if self.is_segment && self.is_dearer_than_expected(round_trip_s, now) {
+            self.packs = false;
+            let trial = Trial::beginning_with(self.packs, self.belief).behind(true);
+            self.try_both(trial, round_trip_s, now);
+        }
         if self.packs {
             self.epoch.packing_s += cost_s;
+            self.epoch.packed += 1;
         }
         self.packs
     }
@@ -257,12 +316,6 @@ impl Class {
             return;
         }
         self.epoch.cycles_s.push(cycle_s);
-        if self.is_segment && self.is_dearer_than_expected(now) {
-            self.packs = false;
-            let trial = Trial::beginning_with(self.packs, self.belief).behind(true);
-            self.try_both(trial, cycle_s, now);
-            return;
-        }
         let is_short = self.epoch.cycles_s.len() < self.epoch.samples() && !self.is_much_slower_stored(now);
         if is_short || now < self.epoch.counts_from + self.epoch_min() {
             if self.epoch.cycles_s.len() >= SAMPLES_MAX {
@@ -273,8 +326,8 @@ impl Class {
         self.end_epoch(now);
     }
 
-    /// It was expected that nobody notices what packing takes, and it is a part of the time of many.
-    fn is_dearer_than_expected(&self, now: Duration) -> bool {
+    /// It was expected that nobody notices what packing takes, and it is a part of the time. A cycle is a round trip at least.
+    fn is_dearer_than_expected(&self, round_trip_s: f64, now: Duration) -> bool {
         let has_seen_none = match &self.state {
             State::New => false,
             State::Settled { .. } => self.belief.is_none(),
@@ -282,16 +335,17 @@ impl Class {
         };
         has_seen_none
             && self.packs
-            && self.epoch.sessions >= MANY
-            && self.epoch.cycles_s.len() >= self.epoch.samples()
-            && self.epoch.packing_share(now) > SHARE_NEGLIGIBLE
+            && self.epoch.packed >= self.epoch.samples()
+            && self.epoch.packing_share(round_trip_s, now) > SHARE_NEGLIGIBLE
     }
 
     /// How long cycles are counted at least.
     fn epoch_min(&self) -> Duration {
-        match self.state {
+        match &self.state {
             State::Settled { .. } => EPOCH_MIN_SETTLED,
             _ if self.epoch.sessions >= MANY => EPOCH_MIN_OF_MANY,
+            // Before anything is packed it is seen how full the core is.
+            State::Trial(trial) if trial.epochs.is_empty() && !self.packs => EPOCH_MIN_OF_MANY,
             _ => EPOCH_MIN,
         }
     }
@@ -309,12 +363,16 @@ impl Class {
 
     fn end_epoch(&mut self, now: Duration) {
         let seen = self.epoch.seen(now);
+        let core_is_full = !self.packs && self.epoch.core.is_full(self.epoch.replies);
         match &mut self.state {
             State::New => {}
             State::Settled { found, .. } => {
                 // A prior says how long a cycle may be, unless it is not packing that is waited for; what was found, how long it was.
                 let is_other = match self.belief {
-                    None => seen.cycle_s > found.cycle_s && self.epoch.packing_share(now) > SHARE_NEGLIGIBLE,
+                    None => {
+                        seen.cycle_s > found.cycle_s
+                            && self.epoch.packing_share(seen.cycle_s, now) > SHARE_NEGLIGIBLE
+                    }
                     Some((packs, _)) => seen.is_other(found, packs),
                 };
                 self.others = if is_other { self.others + 1 } else { 0 };
@@ -330,7 +388,12 @@ impl Class {
             }
             State::Trial(trial) if trial.is_new => {
                 trial.is_new = false;
+                trial.core_was_full = core_is_full;
                 self.turn(seen.cycle_s, now);
+            }
+            // Packing would only make everybody wait longer for it.
+            State::Trial(trial) if core_is_full && trial.epochs.is_empty() && trial.core_was_full => {
+                self.settle(false, BELIEVED_CLEAR, seen, now);
             }
             State::Trial(trial) => {
                 trial.epochs.push(seen);
@@ -387,7 +450,9 @@ impl Class {
             sessions: 0,
             replies: 0,
             packing_s: 0.0,
+            packed: 0,
             packing_since: now,
+            core: Core::default(),
         };
     }
 }
@@ -415,13 +480,15 @@ impl Epoch {
     /// What it has shown is done with; its form stays.
     fn goes_on(&mut self, now: Duration) {
         self.cycles_s.clear();
-        (self.counts_from, self.replies) = (now, 0);
-        (self.packing_s, self.packing_since) = (0.0, now);
+        (self.counts_from, self.replies, self.core) = (now, 0, Core::default());
+        (self.packing_s, self.packed, self.packing_since) = (0.0, 0, now);
     }
 
-    /// Part of the time that packing has taken: the most that anybody waits longer for it.
-    fn packing_share(&self, now: Duration) -> f64 {
-        self.packing_s / now.saturating_sub(self.packing_since).as_secs_f64().max(1e-9)
+    /// Part of the time that packing has taken: the most that anybody waits longer for it. Those who ask at once do so once more than
+    /// there are cycles in the time.
+    fn packing_share(&self, cycle_s: f64, now: Duration) -> f64 {
+        let time_s = now.saturating_sub(self.packing_since).as_secs_f64() + cycle_s;
+        self.packing_s / time_s.max(1e-9)
     }
 
     /// A history begins, whose memory is dear, once: to those who wait for the same core, too. Where sessions come and go all the
@@ -429,9 +496,23 @@ impl Epoch {
     fn counts_anew(&mut self, now: Duration) {
         if now < self.began + BEGINNINGS_MAX {
             self.cycles_s.clear();
-            self.replies = 0;
+            (self.replies, self.core) = (0, Core::default());
             self.counts_from = self.counts_from.max(now + self.through);
         }
+    }
+}
+
+impl Core {
+    fn saw(&mut self, share: Option<f64>) {
+        if let Some(share) = share {
+            self.share += share;
+            self.replies += 1;
+        }
+    }
+
+    /// Of an epoch with so many replies.
+    fn is_full(&self, replies: u32) -> bool {
+        self.replies > replies / 2 && self.share >= CORE_FULL * f64::from(self.replies)
     }
 }
 
@@ -484,6 +565,8 @@ const PAUSE_MIN: Duration = Duration::from_millis(200);
 /// That none of many asks for anything is no hiccup of one of them, such as a lost segment.
 const PAUSE_MIN_OF_MANY: Duration = Duration::from_millis(50);
 const CYCLES_OF_PAUSE: f64 = 4.0;
+/// Several times what it takes to begin one, at both ends.
+const HISTORY_EVERY: Duration = Duration::from_millis(1);
 /// Within so long all sessions that are there have begun their histories.
 const BEGINNINGS_MAX: Duration = Duration::from_millis(500);
 /// Most of an epoch counts, however long cycles are.
@@ -500,332 +583,11 @@ const NEGLIGIBLE: f64 = 0.01;
 const NOT_NEGLIGIBLE: f64 = NEGLIGIBLE * 4.0;
 const SMALL: f64 = 0.1;
 /// Of the time, both ends' together.
-const SHARE_NEGLIGIBLE: f64 = 0.05;
+const SHARE_NEGLIGIBLE: f64 = 0.02;
+/// The rest is what it takes to be woken, and what others do there for the same connections. Packing would give back less than that.
+const CORE_FULL: f64 = 0.8;
 /// A cycle of so many round trips has waits in it that are not the network's.
 const QUEUES: f64 = 2.0;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Clients in a closed loop: a link and a proxy's core, each one after the other; a round trip beside them.
-    struct Loop {
-        clients: usize,
-        /// Connections that got one reply and ask no more.
-        idle: usize,
-        round_trip_s: f64,
-        link_bytes_per_s: f64,
-        cpu_s: f64,
-        pack_s: f64,
-        len: f64,
-        ratio: f64,
-        /// Everybody's own time, varying.
-        think_s: f64,
-        /// Three of four stored replies come in two parts, with so long between them.
-        second_s: f64,
-        /// What a history's beginning takes besides: a short one with a client's first packed reply, a long one with the sixth.
-        begin_s: f64,
-        /// Everybody asks for so long, and then nothing for so long; or all along.
-        pauses: Option<(f64, f64)>,
-        has_history: bool,
-    }
-
-    impl Loop {
-        /// Replies that were packed, in the last half of so much time, and all of them.
-        fn run(&self, time_s: f64) -> (usize, usize) {
-            self.run_from(time_s / 2.0, time_s)
-        }
-
-        /// The same of those between two moments.
-        fn run_from(&self, from_s: f64, time_s: f64) -> (usize, usize) {
-            let mut replies = Replies::default();
-            // The first clients come some time after everything has begun.
-            let clock = |s: f64| secs(5.0 + s);
-            for _ in 0..self.idle {
-                replies.packs(clock(0.0), self.reply(), self.pack_s * 1.5, self.round_trip_s);
-                replies.sent(clock(0.0), self.reply(), None);
-            }
-            // When each client's request is there, and its last turn.
-            let mut clients: Vec<(f64, Option<Turn>)> =
-                (0..self.clients).map(|n| (n as f64 * 1e-6, None)).collect();
-            let mut packed_for = vec![0; self.clients];
-            let (mut core_s, mut link_s) = (0.0_f64, 0.0_f64);
-            let mut noise = 1_u64;
-            let (mut packed, mut all) = (0, 0);
-            loop {
-                let next = clients.iter().enumerate().min_by(|(_, a), (_, b)| a.0.total_cmp(&b.0)).unwrap().0;
-                let at_s = clients[next].0;
-                if at_s > time_s {
-                    return (packed, all);
-                }
-                let start = at_s.max(core_s);
-                let packs = replies.packs(clock(start), self.reply(), self.pack_s * 1.5, self.round_trip_s);
-                packed_for[next] += u32::from(packs);
-                let begins_history = self.begin_s > 0.0 && packs && matches!(packed_for[next], 1 | 6);
-                core_s = start
-                    + self.cpu_s
-                    + if packs { self.pack_s } else { 0.0 }
-                    + if begins_history { self.begin_s } else { 0.0 };
-                let reply = Reply { begins_history, ..self.reply() };
-                let turn = replies.sent(clock(core_s), reply, clients[next].1);
-                let len = if packs { self.len / self.ratio } else { self.len };
-                link_s = link_s.max(core_s) + len / self.link_bytes_per_s;
-                noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let share = (noise >> 40) as f64 / f64::from(1 << 24);
-                let unpack_s = if packs { self.pack_s / 2.0 } else { 0.0 };
-                let second_s = if !packs && noise & (3 << 20) != 0 { self.second_s } else { 0.0 };
-                let mut back_s = link_s + self.round_trip_s + unpack_s + second_s + self.think_s * share;
-                if let Some((works_s, rests_s)) = self.pauses {
-                    let period_s = works_s + rests_s;
-                    let at_s = back_s % period_s;
-                    back_s += if at_s > works_s { period_s - at_s } else { 0.0 };
-                }
-                clients[next] = (back_s, Some(turn));
-                if at_s > from_s {
-                    all += 1;
-                    packed += usize::from(packs);
-                }
-            }
-        }
-
-        const fn reply(&self) -> Reply {
-            Reply { len: self.len, has_history: self.has_history, begins_history: false }
-        }
-
-        fn packed_share(&self, time_s: f64) -> f64 {
-            let (packed, all) = self.run(time_s);
-            packed as f64 / all as f64
-        }
-    }
-
-    const fn alone(len: f64) -> Reply {
-        Reply { len, has_history: false, begins_history: false }
-    }
-
-    fn secs(s: f64) -> Duration {
-        Duration::from_secs_f64(s)
-    }
-
-    fn ranges(clients: usize, round_trip_s: f64, link_bytes_per_s: f64) -> Loop {
-        Loop {
-            clients,
-            idle: 0,
-            round_trip_s,
-            link_bytes_per_s,
-            cpu_s: 60e-6,
-            pack_s: 60e-6,
-            len: 12_500.0,
-            ratio: 2.0,
-            think_s: 50e-6,
-            second_s: 0.0,
-            begin_s: 0.0,
-            pauses: None,
-            has_history: false,
-        }
-    }
-
-    /// Of some columns, through a pair.
-    fn point_selects(clients: usize, round_trip_s: f64, link_bytes_per_s: f64) -> Loop {
-        Loop {
-            cpu_s: 100e-6,
-            pack_s: 10e-6,
-            len: 200.0,
-            has_history: true,
-            ..ranges(clients, round_trip_s, link_bytes_per_s)
-        }
-    }
-
-    #[test]
-    fn a_link_that_many_share_gets_packed_replies() {
-        for clients in [8, 64] {
-            let share = ranges(clients, 1.4e-3, 12.5e6).packed_share(4.0);
-            assert!(share > 0.9, "{clients} clients: {share}");
-        }
-    }
-
-    #[test]
-    fn a_slow_link_gets_packed_replies_for_one_client_too() {
-        assert!(ranges(1, 1.4e-3, 12.5e6).packed_share(4.0) > 0.9);
-        assert!(ranges(1, 40e-3, 1.25e6).packed_share(20.0) > 0.9);
-    }
-
-    #[test]
-    fn replies_that_wait_for_each_other_on_a_slow_link_are_packed_all_along() {
-        // Cycles are of many round trips, and packing takes 2 % of the time.
-        let (packed, all) = Loop { len: 12_500.0, ..ranges(64, 40e-3, 1.25e6) }.run(8.0);
-        assert_eq!(packed, all);
-    }
-
-    #[test]
-    fn the_cycles_that_end_first_are_not_all() {
-        // Seen with 64 sessions over 100 Mbit/s: stored replies took 20 or 40 ms, packed ones 20.
-        let share = Loop { second_s: 20e-3, ratio: 1.2, ..ranges(64, 1.4e-3, 40e6) }.packed_share(1.0);
-        assert!(share > 0.9, "{share}");
-    }
-
-    #[test]
-    fn that_stored_is_far_slower_is_seen_in_as_long_as_packed_was_tried() {
-        // An epoch of as many stored ones would leave 120 of 153.
-        let (packed, all) = ranges(64, 1.4e-3, 12.5e6).run(0.25);
-        assert_eq!(packed, all);
-    }
-
-    #[test]
-    fn what_it_takes_to_begin_histories_says_nothing_of_packing() {
-        for begin_s in [2e-3, 4e-3] {
-            let share = Loop { begin_s, ..ranges(16, 1.4e-3, 12.5e6) }.packed_share(1.5);
-            assert!(share > 0.9, "{begin_s}: {share}");
-        }
-    }
-
-    #[test]
-    fn a_time_in_which_nobody_asks_says_nothing_of_packing() {
-        for clients in [1, 8, 64] {
-            for works_s in [0.25, 0.7] {
-                for rests_s in [0.1, 0.5, 3.5] {
-                    let pauses = Some((works_s, rests_s));
-                    let share = Loop { pauses, ..ranges(clients, 1.4e-3, 12.5e6) }.packed_share(100.0);
-                    assert!(share > 0.9, "{clients} clients, {works_s} s and {rests_s}: {share}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn connections_of_a_pool_that_are_idle_hold_up_no_trial() {
-        for link_bytes_per_s in [12.5e6, 1.25e6] {
-            let pool = Loop { idle: 500, ..ranges(8, 1.4e-3, link_bytes_per_s) };
-            let share = pool.packed_share(8.0);
-            assert!(share > 0.9, "{link_bytes_per_s}: {share}");
-        }
-    }
-
-    #[test]
-    fn where_the_cpu_is_the_limit_replies_are_stored() {
-        for clients in [1, 8, 64] {
-            let share = ranges(clients, 30e-6, 5e9).packed_share(10.0);
-            assert!(share < 0.1, "{clients} clients: {share}");
-        }
-        // The round trip is long, and everybody waits for the core.
-        let share = ranges(512, 20e-3, 5e9).packed_share(10.0);
-        assert!(share < 0.15, "{share}");
-    }
-
-    #[test]
-    fn where_the_cpu_is_the_limit_of_many_one_trial_shows_it() {
-        let (packed, all) = ranges(64, 30e-6, 5e9).run_from(0.0, 2.0);
-        assert!(packed > 0, "nothing was tried");
-        let share = packed as f64 / all as f64;
-        assert!(share < 0.02, "{share}");
-    }
-
-    #[test]
-    fn short_replies_of_many_that_wait_for_the_core_are_hardly_packed_from_the_first() {
-        for round_trip_s in [0.6e-3, 3e-3] {
-            let (packed, all) = point_selects(64, round_trip_s, 125e6).run_from(0.0, 2.0);
-            assert!(packed > 0, "nothing was tried");
-            let share = packed as f64 / all as f64;
-            assert!(share < 0.06, "{round_trip_s}: {share}");
-        }
-    }
-
-    #[test]
-    fn short_replies_of_many_are_packed_where_that_takes_hardly_any_time_or_the_link_is_full() {
-        let (packed, all) = point_selects(64, 40e-3, 1.25e6).run(4.0);
-        assert_eq!(packed, all, "the round trip is what takes time");
-        let share = Loop { cpu_s: 20e-6, ..point_selects(64, 1.4e-3, 1.25e6) }.packed_share(4.0);
-        assert!(share > 0.9, "a full link: {share}");
-    }
-
-    #[test]
-    fn what_was_found_is_believed_for_longer_where_nobody_asks_most_of_the_time() {
-        let pauses = Some((0.25, 1.0));
-        let (packed, all) = Loop { pauses, ..ranges(64, 30e-6, 5e9) }.run_from(0.0, 12.0);
-        assert!(packed > 0, "nothing was tried");
-        let share = packed as f64 / all as f64;
-        assert!(share < 0.01, "{share}");
-    }
-
-    #[test]
-    fn a_rate_that_goes_up_and_down_is_no_other_situation() {
-        let mut replies = Replies::default();
-        let mut turns = vec![None; 64];
-        let (mut at_s, mut packed, mut packed_late) = (5.0, 0, 0);
-        for client in (0..64).cycle() {
-            if at_s > 7.9 {
-                break;
-            }
-            let packs = replies.packs(secs(at_s), alone(12_500.0), 15e-6, 50e-6);
-            turns[client] = Some(replies.sent(secs(at_s), alone(12_500.0), turns[client]));
-            let is_late = at_s > 6.0;
-            let is_slow = is_late && (at_s - 6.0) % 90e-3 < 45e-3;
-            at_s += if is_slow { 140e-6 } else { 70e-6 } * if packs { 1.25 } else { 1.0 };
-            packed += usize::from(packs);
-            packed_late += usize::from(packs && is_late);
-        }
-        assert!(packed > 0, "nothing was tried");
-        assert_eq!(packed_late, 0);
-    }
-
-    #[test]
-    fn replies_of_one_segment_are_stored() {
-        let mut small = ranges(1, 40e-3, 1.25e6);
-        small.len = 300.0;
-        assert_eq!(small.run(4.0).0, 0);
-    }
-
-    #[test]
-    fn replies_that_nobody_asks_about_leave_nothing_behind() {
-        for len in [190.0, 8000.0] {
-            let mut replies = Replies::default();
-            let mut turn = None;
-            for n in 0..10_000 {
-                turn = Some(replies.sent(secs(f64::from(n) * 1e-4), alone(len), turn));
-            }
-            let held: usize = replies.classes.iter().map(|class| class.epoch.cycles_s.capacity()).sum();
-            assert_eq!(held, 0, "{len}");
-        }
-    }
-
-    #[test]
-    fn with_history_they_are_packed_where_that_is_sooner_or_costs_nothing() {
-        let small = Reply { len: 200.0, has_history: true, begins_history: false };
-        let packs = |cost_s: f64, round_trip_s: f64, packed_s: f64, stored_s: f64| {
-            let mut replies = Replies::default();
-            let (mut at_s, mut turn, mut packed) = (0.0, None, 0);
-            for number in 0..2000 {
-                let packs = replies.packs(secs(at_s), small, cost_s, round_trip_s);
-                turn = Some(replies.sent(secs(at_s), small, turn));
-                at_s += if packs { packed_s } else { stored_s };
-                packed += usize::from(packs && number >= 1000);
-            }
-            packed
-        };
-        assert!(packs(7e-6, 0.0, 1.0e-3, 1.2e-3) > 900, "a slow link");
-        assert!(packs(7e-6, 1e-3, 1.107e-3, 1.1e-3) > 900, "a long round trip");
-        assert!(packs(7e-6, 50e-6, 67e-6, 60e-6) < 100, "loopback");
-    }
-
-    #[test]
-    fn what_cost_nothing_over_a_long_way_is_tried_where_the_way_has_become_short() {
-        let mut replies = Replies::default();
-        let reply = alone(12_500.0);
-        assert!(replies.packs(secs(0.0), reply, 50e-6, 50e-3));
-        let (mut at_s, mut turn, mut packed) = (1.0, None, 0);
-        for number in 0..4000 {
-            let packs = replies.packs(secs(at_s), reply, 50e-6, 0.2e-3);
-            turn = Some(replies.sent(secs(at_s), reply, turn));
-            at_s += if packs { 300e-6 } else { 250e-6 };
-            packed += usize::from(packs && number >= 2000);
-        }
-        assert!(packed < 200, "{packed} of the last 2000");
-    }
-
-    #[test]
-    fn noise_alone_does_not_pack() {
-        let mut slow_users = ranges(8, 100e-6, 1e9);
-        slow_users.think_s = 50e-3;
-        let share = slow_users.packed_share(20.0);
-        assert!(share < 0.5, "{share}");
-    }
-}
+mod tests;

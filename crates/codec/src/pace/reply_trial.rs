@@ -16,6 +16,8 @@ pub(super) struct Trial {
     pub(super) is_new: bool,
     /// Stored was found the last time.
     confirms_stored: bool,
+    /// The core that packs was never idle in stored epochs before the first that counts.
+    pub(super) core_was_full: bool,
     /// In the order of [`PATTERN`].
     pub(super) epochs: Vec<Seen>,
 }
@@ -41,6 +43,10 @@ impl Seen {
     /// segment have no cycle to show, and leave the link to the others.
     const fn compared_s(&self, are_many: bool) -> f64 {
         if are_many { self.reply_s } else { self.cycle_s }
+    }
+
+    fn replies(&self) -> f64 {
+        self.time_s / self.reply_s
     }
 
     /// Whether what was found of the same form was another situation. A link that has become the limit makes stored replies slower,
@@ -69,7 +75,8 @@ impl Trial {
     /// It begins with the form that is sent anyway.
     pub(super) const fn beginning_with(packs: bool, belief: Option<(bool, Duration)>) -> Self {
         let confirms_stored = matches!(belief, Some((false, _)));
-        Self { packs_first: packs, is_new: false, confirms_stored, epochs: Vec::new() }
+        let core_was_full = confirms_stored;
+        Self { packs_first: packs, is_new: false, confirms_stored, core_was_full, epochs: Vec::new() }
     }
 
     /// The same behind an epoch that doesn't count, if sessions are new.
@@ -120,6 +127,11 @@ impl Trial {
         if !self.packs_first && are_many && ratios.iter().all(|ratio| *ratio > slower) {
             return clearly(false);
         }
+        // Few say it as well, in many replies each.
+        let are_sure = self.epochs.iter().all(|seen| seen.replies() >= SURE);
+        if !self.packs_first && are_sure && ratios.iter().all(|ratio| *ratio > FAR_SLOWER) {
+            return clearly(false);
+        }
         // Where it was expected, and many say so, one pair will do.
         let much = if self.packs_first && are_many { 1 } else { 2 };
         if count >= much && ratios.iter().all(|ratio| *ratio < MUCH_FASTER) {
@@ -128,8 +140,8 @@ impl Trial {
         if count >= 3 && ratios.iter().all(|ratio| *ratio < CLEARLY_FASTER) {
             return clearly(true);
         }
-        // It can't be all but one any more, by far where many replies of a segment are compared: stored ones cost nobody anything.
-        let limit = if is_segment && are_many { CLEARLY_FASTER } else { 1.0 };
+        // It can't be all but one any more, by far where replies of a segment are compared: stored ones cost nobody anything.
+        let limit = if is_segment { CLEARLY_FASTER } else { 1.0 };
         if ratios.iter().filter(|ratio| **ratio >= limit).count() > 1 {
             return Some(Verdict { packs: false, is_clear: median(&mut ratios) > CLEARLY_SLOWER });
         }
@@ -144,6 +156,8 @@ pub(super) fn median(values: &mut [f64]) -> f64 {
 
 /// Connections with a reply in an epoch, from which on they are many.
 pub(super) const MANY: usize = 12;
+/// Replies in an epoch whose median no hiccup changes.
+const SURE: f64 = 30.0;
 /// Epochs of the first form; each stands as often before the other as behind it.
 const PATTERN: [bool; 4] = [true, false, false, true];
 /// Cycles that are so many times what they were are another situation.
@@ -153,6 +167,7 @@ const FOLLOWS: f64 = 0.25;
 /// Ratios of packed to stored.
 const CLEARLY_SLOWER: f64 = 1.03;
 const MUCH_SLOWER: f64 = 1.1;
+const FAR_SLOWER: f64 = 1.3;
 const CLEARLY_FASTER: f64 = 0.9;
 pub(super) const MUCH_FASTER: f64 = 0.7;
 const FASTER: f64 = 0.98;
@@ -186,9 +201,22 @@ mod tests {
         assert_eq!((of(true, &[0.8, 1.0], 64), of(false, &[1.0, 0.5], 64)), (None, None));
         assert_eq!(of(false, &[1.0, 1.3], 64), Some((false, true)));
         assert_eq!((of(true, &[1.3, 1.0], 64), of(false, &[1.0, 1.3], 8)), (None, None));
+        let of_few = |times_s: &[f64], replies: f64| {
+            let seen = |time_s: &f64| Seen {
+                cycle_s: *time_s,
+                reply_s: *time_s,
+                time_s: *time_s * replies,
+                sessions: 1,
+            };
+            let epochs = times_s.iter().map(seen).collect();
+            let trial = Trial { epochs, ..Trial::beginning_with(false, None) };
+            trial.verdict(false).map(|verdict| (verdict.packs, verdict.is_clear))
+        };
+        assert_eq!(of_few(&[1.0, 1.4], 40.0), Some((false, true)));
+        assert_eq!((of_few(&[1.0, 1.4], 20.0), of_few(&[1.0, 1.2], 40.0)), (None, None));
         assert_eq!((again(&[1.0, 1.1], false), again(&[1.0, 1.1], true)), (Some((false, true)), None));
         let slightly = [1.0, 0.95, 0.95, 1.0];
-        assert_eq!((segments(&slightly, 64), segments(&slightly, 8)), (Some((false, false)), None));
+        assert_eq!([64, 8].map(|sessions| segments(&slightly, sessions)), [Some((false, false)); 2]);
         assert_eq!(segments(&[1.0, 1.1, 0.6, 1.0, 1.0, 0.6], 64), None);
         assert_eq!(segments(&[1.0, 0.6, 0.6, 1.0], 64), Some((true, true)));
         assert_eq!((again(&[1.0, 1.02], false), again(&[1.0, 0.5], false)), (None, None));

@@ -16,6 +16,7 @@ use wire::connect::auth::Security;
 
 use crate::budgets::Budgets;
 use crate::codec_time::Took;
+use crate::core_share;
 use crate::leg::{Leg, Looker};
 use crate::links::Link;
 use crate::meter::Decision;
@@ -241,7 +242,11 @@ impl Paced {
         self.end_rest();
         let choice = match &mut self.chooser {
             Chooser::Latency(pace) => {
-                pace.choose(plain_len, next, self.link.now(), &mut self.link.replies(self.algorithm))
+                let mut replies = self.link.replies(self.algorithm);
+                if replies.wants_core_share() {
+                    replies.core_share(core_share::of_this_thread());
+                }
+                pace.choose(plain_len, next, self.link.now(), &mut replies)
             }
             Chooser::Cost(cost) => cost.choose(plain_len, next == Next::Follows, &self.link),
             Chooser::NoLink => STORED,
@@ -333,6 +338,13 @@ impl Paced {
                 cost.budgets.exchange.add(added);
             }
             Chooser::NoLink => {}
+        }
+    }
+
+    /// The history of packed frames was given back.
+    pub(crate) const fn history_ended(&mut self) {
+        if let Chooser::Latency(pace) = &mut self.chooser {
+            pace.history_ended();
         }
     }
 

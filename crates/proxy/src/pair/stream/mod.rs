@@ -293,6 +293,9 @@ impl PairStream {
     fn drop_history(&mut self) -> io::Result<()> {
         self.writer.rest(&mut self.out).map_err(as_io)?;
         self.reserved = None;
+        if let Some(paced) = &mut self.paced {
+            paced.history_ended();
+        }
         Ok(())
     }
 
