@@ -75,11 +75,12 @@ mod tests {
         let mut core = Core::default();
         assert_eq!(core.share(), None);
         let since = Instant::now();
-        let mut busy = None;
+        let mut most = 0.0;
         while since.elapsed() < WINDOW * 20 {
-            busy = core.share().or(busy);
+            // What another machine has taken of the core meanwhile counts as neither.
+            most = core.share().map_or(most, |share| share.max(most));
         }
-        assert!(busy.is_some_and(|share| share > 0.9), "{busy:?}");
+        assert!(most > 0.6, "{most}");
         let mut idle = Vec::new();
         for _ in 0..20 {
             std::thread::sleep(WINDOW * 11 / 10);
