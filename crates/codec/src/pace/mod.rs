@@ -373,7 +373,7 @@ impl Pace {
         let pack_s = self.candidates.iter().find(|candidate| candidate.level() == level)?.pack_s(len);
         let cost_s = pack_s + self.unpack_s(len);
         let round_trip_s = self.looked.round_trip.as_secs_f64();
-        let packs = replies.packs(self.now, self.reply(len), self.turn, cost_s, round_trip_s)
+        let packs = replies.packs(self.now, self.reply(len), cost_s, round_trip_s)
             && (!self.lacks_history || replies.may_begin_history(self.now, len));
         let reason = if packs { Reason::AnswerIsSooner } else { Reason::AnswerIsNotSooner };
         Some(Choice { level: packs.then_some(level), reason })

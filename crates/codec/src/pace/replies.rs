@@ -58,8 +58,6 @@ pub(super) struct Turn {
     class: Option<usize>,
     epoch: u64,
     sent: Duration,
-    /// The same of the last one behind it that was not told of.
-    pub(super) last: Duration,
     /// With it the cycle of one of the same class and epoch has ended, with nothing in between.
     is_second: bool,
     /// Others that went out behind it in the same form, and were not told of.
@@ -131,20 +129,9 @@ enum State {
 
 impl Replies {
     /// Whether to pack a reply, which takes `cost_s` for both ends; `round_trip_s` is the network's, the least that was
-    /// seen, 0 where that is not known; `before` is the reply before it on this connection.
-    pub(super) fn packs(
-        &mut self,
-        now: Duration,
-        reply: Reply,
-        before: Option<Turn>,
-        cost_s: f64,
-        round_trip_s: f64,
-    ) -> bool {
-        let number = reply.class();
-        let Some(class) = number.and_then(|class| self.classes.get_mut(class)) else { return false };
-        if let Some(before) = before.filter(|before| before.class == number) {
-            class.last_sent = class.last_sent.max(before.last);
-        }
+    /// seen, 0 where that is not known.
+    pub(super) fn packs(&mut self, now: Duration, reply: Reply, cost_s: f64, round_trip_s: f64) -> bool {
+        let Some(class) = reply.class().and_then(|class| self.classes.get_mut(class)) else { return false };
         let epoch = class.epoch.number;
         let packs = class.packs(now, cost_s, round_trip_s);
         if class.epoch.number != epoch {
@@ -201,7 +188,7 @@ impl Replies {
                 state.epoch.core.saw(self.core_share);
             }
         }
-        Turn { class, epoch, sent: now, last: now, is_second, rested: 0 }
+        Turn { class, epoch, sent: now, is_second, rested: 0 }
     }
 
     fn ended(&mut self, turn: Turn, now: Duration) {

@@ -1,7 +1,7 @@
 //! Replies that go stored as those before them did, without anything being looked up for them.
 //!
 //! ```text
-//!  chosen │ chosen │ stored, up to 14 replies, 200 ms │ chosen │ chosen │ stored …
+//!  chosen │ chosen │ stored, up to 14 replies and 30 ms │ chosen │ chosen │ stored …
 //!         └ cycle ─┘     they count, their cycles don't           └ cycle ─┘
 //! ```
 //! What is known of a connection lies in some dozen lines of memory. Where many connections share a core others have driven them out of
@@ -172,15 +172,14 @@ impl Pace {
         self.drain.sent(len, at);
         if let Some(turn) = &mut self.turn {
             turn.rested += replies;
-            turn.last = at;
         }
     }
 }
 
 /// Two of sixteen are chosen about: the least that shows a cycle, and so few that they hardly cost anything.
 const REPLIES: u8 = 14;
-/// No longer than what counts as a pause.
-const TIME: Duration = Duration::from_millis(200);
+/// Less than what counts as a pause.
+const TIME: Duration = Duration::from_millis(30);
 
 #[cfg(test)]
 mod tests {

@@ -6,11 +6,11 @@
 //! Not here: the choice (`codec::pace`), frames (`packer`, `pair::stream`), what a look costs the kernel (`leg::look`).
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use codec::Algorithm;
-use codec::pace::{Choice, Limits, Next, Pace, PackedFrame, Reason, Rest, Room, Thrift};
+use codec::pace::{Choice, Limits, Next, Pace, PackedFrame, Reason, Replies, Rest, Room, Thrift};
 use wire::Side;
 use wire::connect::auth::Security;
 
@@ -242,10 +242,7 @@ impl Paced {
         self.end_rest();
         let choice = match &mut self.chooser {
             Chooser::Latency(pace) => {
-                let mut replies = self.link.replies(self.algorithm);
-                if replies.wants_core_share() {
-                    replies.core_share(core_share::of_this_thread());
-                }
+                let mut replies = replies_to_choose(&self.link, self.algorithm);
                 pace.choose(plain_len, next, self.link.now(), &mut replies)
             }
             Chooser::Cost(cost) => cost.choose(plain_len, next == Next::Follows, &self.link),
@@ -260,7 +257,7 @@ impl Paced {
         self.end_rest();
         let choice = match &mut self.chooser {
             Chooser::Latency(pace) => {
-                let mut replies = self.link.replies(self.algorithm);
+                let mut replies = replies_to_choose(&self.link, self.algorithm);
                 pace.choose_early(plain_len, missing_len, self.link.now(), &mut replies)
             }
             Chooser::Cost(cost) => cost.choose(plain_len, false, &self.link),
@@ -468,6 +465,15 @@ impl Drop for Paced {
         let link_bytes_per_s = self.chooser.link_seen().map(|(rate, _)| rate);
         tracing::debug!(side = %self.side, reasons = ?self.reasons, ?link_bytes_per_s, "frames were paced");
     }
+}
+
+/// What is known of the link's replies, with what the next choice goes by.
+fn replies_to_choose(link: &Link, algorithm: Algorithm) -> MutexGuard<'_, Replies> {
+    let mut replies = link.replies(algorithm);
+    if replies.wants_core_share() {
+        replies.core_share(core_share::of_this_thread());
+    }
+    replies
 }
 
 /// A tenth of what a user calls at once; few locks of what workers share.

@@ -38,7 +38,7 @@ impl Loop {
         // The first clients come some time after everything has begun.
         let clock = |s: f64| secs(5.0 + s);
         for _ in 0..self.idle {
-            replies.packs(clock(0.0), self.reply(), None, self.pack_s * 1.5, self.round_trip_s);
+            replies.packs(clock(0.0), self.reply(), self.pack_s * 1.5, self.round_trip_s);
             replies.sent(clock(0.0), self.reply(), None);
         }
         // When each client's request is there, and its last turn.
@@ -55,7 +55,7 @@ impl Loop {
                 return (packed, all);
             }
             let start = at_s.max(core_s);
-            let packs = replies.packs(clock(start), self.reply(), None, self.pack_s * 1.5, self.round_trip_s);
+            let packs = replies.packs(clock(start), self.reply(), self.pack_s * 1.5, self.round_trip_s);
             packed_for[next] += u32::from(packs);
             let begins_history = self.begin_s > 0.0 && packs && matches!(packed_for[next], 1 | 6);
             core_s = start
@@ -260,7 +260,7 @@ fn a_rate_that_goes_up_and_down_is_no_other_situation() {
         if at_s > 7.9 {
             break;
         }
-        let packs = replies.packs(secs(at_s), alone(12_500.0), None, 15e-6, 50e-6);
+        let packs = replies.packs(secs(at_s), alone(12_500.0), 15e-6, 50e-6);
         turns[client] = Some(replies.sent(secs(at_s), alone(12_500.0), turns[client]));
         let is_late = at_s > 6.0;
         let is_slow = is_late && (at_s - 6.0) % 90e-3 < 45e-3;
@@ -299,7 +299,7 @@ fn with_history_they_are_packed_where_that_is_sooner_or_costs_nothing() {
         let mut replies = Replies::default();
         let (mut at_s, mut turn, mut packed) = (0.0, None, 0);
         for number in 0..4000 {
-            let packs = replies.packs(secs(at_s), small, None, cost_s, round_trip_s);
+            let packs = replies.packs(secs(at_s), small, cost_s, round_trip_s);
             turn = Some(replies.sent(secs(at_s), small, turn));
             at_s += if packs { packed_s } else { stored_s };
             packed += usize::from(packs && number >= 3000);
@@ -315,10 +315,10 @@ fn with_history_they_are_packed_where_that_is_sooner_or_costs_nothing() {
 fn what_cost_nothing_over_a_long_way_is_tried_where_the_way_has_become_short() {
     let mut replies = Replies::default();
     let reply = alone(12_500.0);
-    assert!(replies.packs(secs(0.0), reply, None, 50e-6, 50e-3));
+    assert!(replies.packs(secs(0.0), reply, 50e-6, 50e-3));
     let (mut at_s, mut turn, mut packed) = (1.0, None, 0);
     for number in 0..4000 {
-        let packs = replies.packs(secs(at_s), reply, None, 50e-6, 0.2e-3);
+        let packs = replies.packs(secs(at_s), reply, 50e-6, 0.2e-3);
         turn = Some(replies.sent(secs(at_s), reply, turn));
         at_s += if packs { 300e-6 } else { 250e-6 };
         packed += usize::from(packs && number >= 2000);
@@ -343,7 +343,7 @@ fn packed_of(share: impl Fn(f64) -> Option<f64>, time_s: f64) -> usize {
             break;
         }
         replies.core_share(share(at_s - 5.0));
-        let packs = replies.packs(secs(at_s), alone(12_500.0), None, 90e-6, 50e-6);
+        let packs = replies.packs(secs(at_s), alone(12_500.0), 90e-6, 50e-6);
         turns[client] = Some(replies.sent(secs(at_s), alone(12_500.0), turns[client]));
         at_s += if packs { 160e-6 } else { 100e-6 };
         packed += usize::from(packs);
@@ -406,33 +406,12 @@ fn what_packing_takes_of_the_time_is_seen_while_histories_begin() {
     let (mut replies, mut at_s, mut packed) = (Replies::default(), 1.0, 0);
     for session in 0..64 {
         // Ten microseconds are nothing in terms of the round trip, and a part of the time between two of so many.
-        let packs = replies.packs(secs(at_s), begins, None, 10e-6, 1.4e-3);
+        let packs = replies.packs(secs(at_s), begins, 10e-6, 1.4e-3);
         let turn = replies.sent(secs(at_s), begins, None);
-        replies.packs(secs(at_s + 2e-3), begins, Some(turn), 10e-6, 1.4e-3);
+        replies.packs(secs(at_s + 2e-3), begins, 10e-6, 1.4e-3);
         replies.sent(secs(at_s + 2e-3), begins, Some(turn));
         packed += usize::from(packs);
         at_s += if session % 8 == 7 { 2e-3 } else { 60e-6 };
     }
     assert!((1..40).contains(&packed), "{packed} of 64");
-}
-
-#[test]
-fn replies_that_were_not_told_of_are_no_pause() {
-    let mut replies = Replies::default();
-    let mut turns = vec![None; 64];
-    let mut turn_of = |replies: &mut Replies, client: usize, at_s: f64| {
-        replies.packs(secs(at_s), alone(12_500.0), turns[client], 90e-6, 50e-6);
-        turns[client] = Some(replies.sent(secs(at_s), alone(12_500.0), turns[client]));
-        turns[client]
-    };
-    for number in 0_u32..4000 {
-        turn_of(&mut replies, number as usize % 64, 5.0 + f64::from(number) * 100e-6);
-    }
-    let epoch = |replies: &Replies| replies.classes[class_of(12_500.0)].epoch.number;
-    let (before, turn) = (epoch(&replies), turn_of(&mut replies, 0, 5.4).unwrap());
-    let rested = Turn { last: secs(5.59), rested: 14, ..turn };
-    replies.packs(secs(5.6), alone(12_500.0), Some(rested), 90e-6, 50e-6);
-    assert_eq!(epoch(&replies), before);
-    replies.packs(secs(5.9), alone(12_500.0), Some(rested), 90e-6, 50e-6);
-    assert_eq!(epoch(&replies), before + 1, "a pause");
 }
