@@ -192,9 +192,14 @@ impl Class {
                 trial.core_was_full = core_is_full;
                 self.turn(seen.cycle_s, now);
             }
-            // Packing would only make everybody wait longer for it.
-            State::Trial(trial) if core_is_full && trial.epochs.is_empty() && trial.core_was_full => {
-                self.settle(false, BELIEVED_CLEAR, seen, now);
+            // Packing would only make everybody wait longer for it. One epoch may have been a moment.
+            State::Trial(trial) if core_is_full && trial.epochs.is_empty() => {
+                if trial.core_was_full {
+                    self.settle(false, BELIEVED_CLEAR, seen, now);
+                } else {
+                    trial.core_was_full = true;
+                    self.turn(seen.cycle_s, now);
+                }
             }
             State::Trial(trial) => {
                 trial.epochs.push(seen);

@@ -354,6 +354,7 @@ fn packed_of(share: impl Fn(f64) -> Option<f64>, time_s: f64) -> usize {
 #[test]
 fn where_the_core_that_packs_is_never_idle_nothing_is_tried() {
     assert_eq!(packed_of(|_| Some(0.97), 60.0), 0);
+    assert_eq!(packed_of(|at_s| (at_s > 20e-3).then_some(0.97), 2.0), 0, "not known of the first replies");
     for (name, share) in [("not known", None), ("idle for a part of the time", Some(0.7))] {
         assert!(packed_of(|_| share, 2.0) > 0, "{name}");
     }
