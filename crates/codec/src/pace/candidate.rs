@@ -228,6 +228,6 @@ const RATIO_MIN: f64 = 1.04;
 /// Frames that are not tried after one that didn't shrink. At 1,024 a trial costs a thousandth of its time.
 const REST_MIN: u32 = 8;
 const REST_MAX: u32 = 1024;
-const REST_LONG: u32 = 64;
+const REST_LONG: u32 = 16;
 /// What was seen so many frames ago may not be true of today's rows.
 const UNUSED_MAX: u32 = 512;

@@ -517,9 +517,10 @@ const FIRST_FRAME_LEN: usize = 32 << 10;
 const UNSENT_S: f64 = 4e-3;
 const UNSENT_LEN_MIN: u64 = 64 << 10;
 const UNSENT_LEN_MAX: u64 = 256 << 10;
-/// The same of what doesn't shrink: what comes behind it and does is held up so long, once.
-const UNSENT_STORED_S: f64 = 60e-3;
-const UNSENT_STORED_LEN_MAX: u64 = 1 << 20;
+/// The same of what doesn't shrink, which is sent so whatever is known: to be woken for it more often costs CPU. What shrinks behind it
+/// is held up so long, once.
+const UNSENT_STORED_S: f64 = 0.5;
+const UNSENT_STORED_LEN_MAX: u64 = 2 << 20;
 /// A look is two system calls, several times what packing a frame of equal rows takes. What has left since the last is reckoned
 /// until it is so many bytes, or so long ago.
 const LOOK_AFTER_LEN: f64 = 16.0 * 1024.0;

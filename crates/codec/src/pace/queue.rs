@@ -484,7 +484,7 @@ mod tests {
         let mut pace = seen(pace, MIB, MIB + 9, Duration::from_millis(1));
         let at = Duration::from_secs(1);
         assert_eq!(pace.choose(MIB, Next::Follows, at, &mut Replies::default()).level, None);
-        assert_eq!((pace.wants_look(|| at), pace.room().unsent_len), (false, 1 << 20));
+        assert_eq!((pace.wants_look(|| at), pace.room().unsent_len), (false, 2 << 20));
         // It does again.
         let pace = seen(pace, MIB, MIB / 2, Duration::from_millis(1));
         assert_eq!((pace.wants_look(|| at), pace.room().unsent_len), (true, 64 << 10));

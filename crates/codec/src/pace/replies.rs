@@ -29,6 +29,9 @@ pub struct Replies {
     classes: [Class; CLASSES],
     changes: Changes,
     core_share: Option<f64>,
+    /// The network's, the shortest that any of its connections has seen; 0 where none has. Those that come at the same time wait
+    /// for each other.
+    round_trip_s: f64,
     /// The next history begins then at the earliest, with a small reply.
     history_from: Duration,
 }
@@ -40,6 +43,7 @@ impl Default for Replies {
             classes: std::array::from_fn(class),
             changes: Changes::default(),
             core_share: None,
+            round_trip_s: 0.0,
             history_from: Duration::ZERO,
         }
     }
@@ -69,11 +73,16 @@ pub(super) struct Turn {
 }
 
 impl Replies {
-    /// Whether to pack a reply, which takes `cost_s` for both ends; `round_trip_s` is the network's, the least that was
-    /// seen, 0 where that is not known.
+    /// Whether to pack a reply, which takes `cost_s` for both ends; `round_trip_s` is the network's, the least that this connection
+    /// has seen, 0 where that is not known.
     pub(super) fn packs(&mut self, now: Duration, reply: Reply, cost_s: f64, round_trip_s: f64) -> bool {
+        if round_trip_s > 0.0 && (self.round_trip_s == 0.0 || round_trip_s < self.round_trip_s) {
+            self.round_trip_s = round_trip_s;
+        }
         let Some(class) = reply.class().and_then(|class| self.classes.get_mut(class)) else { return false };
         let epoch = class.epoch.number;
+        // What is expected holds for all of them.
+        let round_trip_s = if class.is_new() { self.round_trip_s } else { round_trip_s };
         let packs = class.packs(now, cost_s, round_trip_s);
         if class.epoch.number != epoch {
             self.changes.count();

@@ -45,6 +45,11 @@ pub(super) enum State {
 }
 
 impl Class {
+    /// Nothing is known of them.
+    pub(super) const fn is_new(&self) -> bool {
+        matches!(self.state, State::New)
+    }
+
     pub(super) fn packs(&mut self, now: Duration, cost_s: f64, round_trip_s: f64) -> bool {
         self.begin_anew_behind_a_pause(now);
         match &self.state {
@@ -270,7 +275,7 @@ const OTHERS_MIN: u32 = 3;
 const NEGLIGIBLE: f64 = 0.01;
 /// Replies of a class, and so what they cost, differ by four.
 const NOT_NEGLIGIBLE: f64 = NEGLIGIBLE * 4.0;
-const SMALL: f64 = 0.1;
+const SMALL: f64 = 0.12;
 /// Of the time, both ends' together.
 const SHARE_NEGLIGIBLE: f64 = 0.02;
 /// A cycle of so many round trips has waits in it that are not the network's.

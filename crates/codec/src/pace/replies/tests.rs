@@ -334,6 +334,17 @@ fn noise_alone_does_not_pack() {
     assert!(share < 0.5, "{share}");
 }
 
+#[test]
+fn what_is_little_in_terms_of_the_shortest_round_trip_of_any_connection_is_packed_first() {
+    for (earlier_s, packs) in [(None, true), (Some(4e-3), true), (Some(0.5e-3), false)] {
+        let mut replies = Replies::default();
+        for round_trip_s in earlier_s.into_iter().chain([0.0]) {
+            assert!(!replies.packs(secs(1.0), alone(200.0), 5e-6, round_trip_s), "one segment");
+        }
+        assert_eq!(replies.packs(secs(1.0), alone(12_500.0), 150e-6, 2e-3), packs, "{earlier_s:?}");
+    }
+}
+
 /// Clients with a core that is never idle, as far as can be seen there, whatever their link does: replies that were packed.
 fn packed_of(share: impl Fn(f64) -> Option<f64>, time_s: f64) -> usize {
     let (mut replies, mut turns) = (Replies::default(), vec![None; 64]);
