@@ -16,7 +16,7 @@ pub(super) struct Trial {
     pub(super) is_new: bool,
     /// Stored was found the last time.
     confirms_stored: bool,
-    /// The core that packs was never idle in stored epochs before the first that counts.
+    /// The core that packs was never idle in the last stored epoch, or in those behind which stored was found before.
     pub(super) core_was_full: bool,
     /// In the order of [`PATTERN`].
     pub(super) epochs: Vec<Seen>,

@@ -198,15 +198,17 @@ impl Class {
                 self.turn(seen.cycle_s, now);
             }
             // Packing would only make everybody wait longer for it. One epoch may have been a moment.
+            State::Trial(trial) if core_is_full && trial.core_was_full => {
+                self.settle(false, BELIEVED_CLEAR, seen, now);
+            }
             State::Trial(trial) if core_is_full && trial.epochs.is_empty() => {
-                if trial.core_was_full {
-                    self.settle(false, BELIEVED_CLEAR, seen, now);
-                } else {
-                    trial.core_was_full = true;
-                    self.turn(seen.cycle_s, now);
-                }
+                trial.core_was_full = true;
+                self.turn(seen.cycle_s, now);
             }
             State::Trial(trial) => {
+                if !self.packs {
+                    trial.core_was_full = core_is_full;
+                }
                 trial.epochs.push(seen);
                 match trial.verdict(self.is_segment) {
                     Some(Verdict { packs, is_clear }) => {
