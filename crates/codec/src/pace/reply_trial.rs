@@ -132,8 +132,9 @@ impl Trial {
         if !self.packs_first && are_sure && ratios.iter().all(|ratio| *ratio > FAR_SLOWER) {
             return clearly(false);
         }
-        // Where it was expected, and many say so, one pair will do.
-        let much = if self.packs_first && are_many { 1 } else { 2 };
+        // Where it was expected, and many say so, one pair will do; not where stored replies kept the core full, so that it wasn't
+        // the link that they waited for.
+        let much = if self.packs_first && are_many && !self.core_was_full { 1 } else { 2 };
         if count >= much && ratios.iter().all(|ratio| *ratio < MUCH_FASTER) {
             return clearly(true);
         }
@@ -198,6 +199,13 @@ mod tests {
         assert_eq!(verdict(false, &[1.0, 1.2]), None);
         assert_eq!(verdict(true, &[0.5, 1.0]), None);
         assert_eq!(of(true, &[0.5, 1.0], 64), Some((true, true)));
+        let seen = |reply_s| Seen { cycle_s: reply_s, reply_s, sessions: 64, ..Seen::default() };
+        let on_a_full_core = Trial {
+            core_was_full: true,
+            epochs: [0.5, 1.0].map(seen).into(),
+            ..Trial::beginning_with(true, None)
+        };
+        assert_eq!(on_a_full_core.verdict(false), None);
         assert_eq!((of(true, &[0.8, 1.0], 64), of(false, &[1.0, 0.5], 64)), (None, None));
         assert_eq!(of(false, &[1.0, 1.3], 64), Some((false, true)));
         assert_eq!((of(true, &[1.3, 1.0], 64), of(false, &[1.0, 1.3], 8)), (None, None));
