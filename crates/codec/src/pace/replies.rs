@@ -30,7 +30,7 @@ pub struct Replies {
     changes: Changes,
     core_share: Option<f64>,
     /// The network's, the shortest that any of its connections has seen; 0 where none has. Those that come at the same time wait
-    /// for each other.
+    /// for each other, and the first that has a reply needn't be the one that waited least.
     round_trip_s: f64,
     /// The next history begins then at the earliest, with a small reply.
     history_from: Duration,
@@ -73,12 +73,21 @@ pub(super) struct Turn {
 }
 
 impl Replies {
-    /// Whether to pack a reply, which takes `cost_s` for both ends; `round_trip_s` is the network's, the least that this connection
-    /// has seen, 0 where that is not known.
-    pub(super) fn packs(&mut self, now: Duration, reply: Reply, cost_s: f64, round_trip_s: f64) -> bool {
+    /// A connection has seen the network's round trip; zero says nothing.
+    pub const fn saw_round_trip(&mut self, round_trip: Duration) {
+        self.saw_round_trip_s(round_trip.as_secs_f64());
+    }
+
+    const fn saw_round_trip_s(&mut self, round_trip_s: f64) {
         if round_trip_s > 0.0 && (self.round_trip_s == 0.0 || round_trip_s < self.round_trip_s) {
             self.round_trip_s = round_trip_s;
         }
+    }
+
+    /// Whether to pack a reply, which takes `cost_s` for both ends; `round_trip_s` is the network's, the least that this connection
+    /// has seen, 0 where that is not known.
+    pub(super) fn packs(&mut self, now: Duration, reply: Reply, cost_s: f64, round_trip_s: f64) -> bool {
+        self.saw_round_trip_s(round_trip_s);
         let Some(class) = reply.class().and_then(|class| self.classes.get_mut(class)) else { return false };
         let epoch = class.epoch.number;
         // What is expected holds for all of them.

@@ -101,6 +101,9 @@ impl Paced {
             pace.assume_reader(gains);
         }
         pace.assume_levels(&link.levels());
+        if let Some(round_trip) = leg.round_trip() {
+            link.replies(algorithm).saw_round_trip(round_trip);
+        }
         let looker = Looker::new(leg, pace.room().unsent_len)?;
         let mut paced = Self::new(Chooser::Latency(Box::new(pace)), Some(looker), link, algorithm, side);
         paced.told.peer = leg.peer_address();

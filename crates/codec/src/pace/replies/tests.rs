@@ -342,6 +342,15 @@ fn what_is_little_in_terms_of_the_shortest_round_trip_of_any_connection_is_packe
             assert!(!replies.packs(secs(1.0), alone(200.0), 5e-6, round_trip_s), "one segment");
         }
         assert_eq!(replies.packs(secs(1.0), alone(12_500.0), 150e-6, 2e-3), packs, "{earlier_s:?}");
+        let mut replies = Replies::default();
+        for round_trip_s in earlier_s.into_iter().chain([0.0]) {
+            replies.saw_round_trip(secs(round_trip_s));
+        }
+        assert_eq!(
+            replies.packs(secs(1.0), alone(12_500.0), 150e-6, 2e-3),
+            packs,
+            "{earlier_s:?}, without a reply"
+        );
     }
 }
 
