@@ -47,6 +47,11 @@ impl Scanner {
         self.left > 0
     }
 
+    /// Bytes of the current packet that were not scanned yet.
+    pub const fn left_len(&self) -> usize {
+        self.left
+    }
+
     /// Begins the packet at the start of `bytes`; the scan must stand between two packets.
     pub fn begin(&mut self, bytes: &mut [u8], conversation: &mut Conversation) -> Result<Step, Fault> {
         let Some(header) = packet::Header::parse(bytes) else { return Ok(Step::NeedMore) };

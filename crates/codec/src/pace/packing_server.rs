@@ -17,6 +17,7 @@
 
 mod reply_lens;
 mod sample;
+mod samples;
 mod seen;
 mod window;
 
@@ -25,6 +26,7 @@ use std::time::Duration;
 use self::reply_lens::ReplyLens;
 use self::sample::AtLevel;
 pub use self::sample::Sample;
+use self::samples::Samples;
 use self::seen::{Came, Seen};
 use self::window::Window;
 use crate::{Algorithm, plain_bytes_per_ms};
@@ -36,10 +38,8 @@ pub type Packing = (Algorithm, u8);
 #[derive(Debug, Default)]
 pub struct PackingServer {
     seen: Vec<Seen>,
-    /// What a part of an uncompressed reply packed like, and when that was tried.
-    sample: Option<(Sample, Duration)>,
-    /// When somebody went to take another.
-    sampling_since: Option<Duration>,
+    /// What parts of uncompressed replies packed like.
+    samples: Samples,
     /// Bytes per second of requests that the link held back, and when.
     requests: Option<(f64, Duration)>,
     reply_lens: ReplyLens,
@@ -281,8 +281,7 @@ impl PackingServer {
     }
 
     fn sampled_at(&self, (algorithm, level): Packing) -> Option<AtLevel> {
-        let (sample, _) = self.sample.as_ref().filter(|_| algorithm == Algorithm::Zstd)?;
-        sample.at(level)
+        if algorithm == Algorithm::Zstd { self.samples.at(level) } else { None }
     }
 
     /// A level above `packed`'s that was never seen, if the server may pack as fast at it as the link carries what `packed` leaves.
@@ -303,11 +302,11 @@ impl PackingServer {
             .first()
             .copied()
             .filter(|wish| gains(predicted(server_packs_per_s(*wish), ratio, rate), TRIAL_GAIN_MIN));
-        // At the rate at which it packed its sample, if it fills the link easily, and sends what is packed meanwhile.
+        // At the rate at which it packed its sample, if it makes such rows easily, and sends what is packed meanwhile.
         let easiest = possible.iter().copied().find(|packing| *packing == EASIEST);
         let hoped = easiest
-            .zip(self.sampled_at(EASIEST))
-            .filter(|(_, sample)| gains(hoped(sample, rate), SAMPLE_GAIN_MIN))
+            .zip(self.sampled_at(EASIEST).zip(self.samples.row_len()))
+            .filter(|(_, (sample, row_len))| gains(hoped(sample, *row_len, rate), SAMPLE_GAIN_MIN))
             .map(|(packing, _)| packing);
         let Some(wish) = cautious.or(hoped) else {
             return (STORED, LegReason::LinkIsFast);
@@ -429,24 +428,17 @@ impl PackingServer {
     /// Whether a sample of uncompressed replies is wanted: who is told so takes it, and nobody else for a while.
     #[must_use]
     pub fn wants_sample(&mut self, now: Duration) -> bool {
-        let age = |at: Duration| now.saturating_sub(at);
-        let wants = self.sample.as_ref().is_none_or(|(_, at)| age(*at) >= TRUE_FOR)
-            && self.sampling_since.is_none_or(|since| age(since) >= SAMPLING_FOR);
-        if wants {
-            self.sampling_since = Some(now);
-        }
-        wants
+        self.samples.wants(now)
     }
 
     /// Who went to take one is gone without it.
     pub const fn not_sampled(&mut self) {
-        self.sampling_since = None;
+        self.samples.not_taken();
     }
 
     /// What became of it.
     pub fn sampled(&mut self, now: Duration, sample: Sample) {
-        self.sample = Some((sample, now));
-        self.sampling_since = None;
+        self.samples.taken(now, sample);
     }
 
     /// Requests were held back, and went at this rate.
@@ -482,11 +474,12 @@ fn predicted(packs_per_s: f64, ratio: f64, link_per_s: f64) -> f64 {
     1.0 / (1.0 / packs_per_s + 1.0 / (ratio * link_per_s))
 }
 
-/// The same, if the server sends what it has packed while it packs on, and is as fast as this host; replies come at `rate`.
-fn hoped(sample: &AtLevel, rate: f64) -> f64 {
-    let made_per_s = (rate * SERVER_IS_FASTER).min(SERVER_MAKES_MAX);
-    let made = 1.0 / (1.0 / made_per_s + 1.0 / sample.packs_per_s);
-    made.min(sample.ratio * rate)
+/// The same, if the server sends what it has packed while it packs on, and is as fast as this host; rows of `row_len` bytes come at
+/// `rate`.
+fn hoped(sample: &AtLevel, row_len: f64, rate: f64) -> f64 {
+    let made_s = MADE_BYTE_S + MADE_ROW_S / row_len;
+    let packed_per_s = 1.0 / (made_s + 1.0 / sample.packs_per_s);
+    packed_per_s.min(sample.ratio * rate)
 }
 
 /// How fast a server packs, cautiously.
@@ -500,14 +493,14 @@ fn server_packs_per_s((algorithm, level): Packing) -> f64 {
 
 /// What a server packs with in the least time.
 const EASIEST: Packing = (Algorithm::Zstd, 1);
-/// How many times as fast it makes replies as a link carries them, where that is what they wait for.
-const SERVER_IS_FASTER: f64 = 4.0;
-/// But no more bytes per second than this: rows of 64 KB over no link at all came at 2 GB/s.
-const SERVER_MAKES_MAX: f64 = 2.5e9;
+/// What a row takes a server besides packing, however short: MySQL 9.7 took 0.3 to 0.8 us of CPU for one of sysbench's (`wirepress
+/// bench never-slower`, two machines).
+const MADE_ROW_S: f64 = 500e-9;
+/// And each byte of it, until it has come: 0.3 to 0.6 ns of the server's CPU in rows of 64 KB, as much of the proxy's and of the
+/// client's.
+const MADE_BYTE_S: f64 = 1e-9;
 /// No frames.
 const STORED: Packing = (Algorithm::Uncompressed, 0);
-/// A session that fell silent meanwhile is not waited for.
-const SAMPLING_FOR: Duration = Duration::from_secs(10);
 /// Routes and loads change within minutes.
 const TRUE_FOR: Duration = Duration::from_secs(600);
 /// A login takes some round trips. Whoever does not log in, which anybody can do, holds up the others no longer.

@@ -9,7 +9,7 @@
 //! Bytes that came before the source first had no more are not counted: they may have waited in buffers. A reply that comes
 //! at once is not looked at, so short ones cost nothing.
 //!
-//! Invariants: what the client holds back says nothing; of what passes, one sample for each link in ten minutes is copied.
+//! Invariants: what the client holds back says nothing; of what passes, three samples for each link in ten minutes are copied.
 //! Not here: what follows from it (`codec::pace::PackingServer`).
 
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use codec::Algorithm;
 use codec::pace::{Packing, Sample};
+use wire::packet;
 
 use crate::connect::HeldTrial;
 use crate::links::Link;
@@ -144,10 +145,10 @@ impl Receipt {
         }
     }
 
-    /// A part of an uncompressed reply: how well would it pack?
+    /// A part of an uncompressed reply, from a packet's begin on: how well would it pack?
     pub(super) fn sampled(&mut self, plain: &[u8]) {
         self.samples = false;
-        if let Ok(sample) = Sample::of(plain, || self.link.now()) {
+        if let Ok(sample) = Sample::of(plain, row_len(plain), || self.link.now()) {
             tracing::debug!(?sample, "a reply was sampled");
             self.link.server().sampled(self.link.now(), sample);
         }
@@ -166,9 +167,38 @@ impl Drop for Receipt {
     }
 }
 
-/// Enough for a ratio, some 200 us of work.
+/// Bytes of a packet, on average of those that begin there.
+fn row_len(plain: &[u8]) -> f64 {
+    let (mut end, mut packets) = (0, 0_u32);
+    while let Some(header) = plain.get(end..).and_then(packet::Header::parse) {
+        end += packet::HEADER_LEN + header.payload_len;
+        packets += 1;
+    }
+    end as f64 / f64::from(packets.max(1))
+}
+
+/// Enough for a ratio, some 2 ms of work at all levels.
 pub(super) const SAMPLE_LEN: usize = 16 << 10;
 /// Sessions of a pool don't end for hours.
 const TOLD_AFTER: u64 = 1024;
 /// More than sockets' buffers take of it at once.
 const REQUESTS_LEN: u64 = 256 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::row_len;
+
+    #[test]
+    fn a_rows_length_is_that_of_the_packets_that_begin_in_the_sample() {
+        let packet = |payload_len: u8, part: usize| {
+            let mut bytes = vec![payload_len, 0, 0, 7];
+            bytes.extend(std::iter::repeat_n(0, part));
+            bytes
+        };
+        assert_eq!(row_len(&[packet(6, 6), packet(36, 36), packet(96, 11)].concat()), 50.0);
+        // Not even its header is whole.
+        assert_eq!(row_len(&[packet(6, 6), vec![6, 0, 0]].concat()), 10.0);
+        assert_eq!(row_len(&[0, 0, 16, 1, 0]), 1_048_580.0);
+        assert_eq!(row_len(&[]), 0.0);
+    }
+}

@@ -11,7 +11,10 @@ use crate::{Algorithm, Contexts, Fault, ZstdLevel};
 
 /// A part of an uncompressed reply, packed as a server packs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sample(Vec<AtLevel>);
+pub struct Sample {
+    levels: Vec<AtLevel>,
+    row_len: f64,
+}
 
 /// What became of it at one of zstd's levels.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,12 +27,12 @@ pub(super) struct AtLevel {
 }
 
 impl Sample {
-    /// Packs it at each of [`LEVELS`] three times, of which the fastest counts by the clock that `now` reads: the first has nothing
+    /// Of rows of `row_len` bytes. Packs it at each of [`LEVELS`] three times, of which the fastest counts by the clock that `now` reads: the first has nothing
     /// at hand, and anything may come between. In turns, since what comes between lasts; and no level is slower than a harder one.
     ///
     /// # Errors
     /// The library failed, in practice for want of memory.
-    pub fn of(plain: &[u8], now: impl Fn() -> Duration) -> Result<Self, Fault> {
+    pub fn of(plain: &[u8], row_len: f64, now: impl Fn() -> Duration) -> Result<Self, Fault> {
         let mut contexts = Contexts::of_a_server();
         let mut packed = Vec::with_capacity(plain.len());
         let mut levels = LEVELS.map(|level| AtLevel { level: level.get(), ratio: 1.0, packs_per_s: 0.0 });
@@ -50,17 +53,22 @@ impl Sample {
             least = least.max(at.packs_per_s);
             at.packs_per_s = least;
         }
-        Ok(Self(levels.to_vec()))
+        Ok(Self { levels: levels.to_vec(), row_len })
     }
 
     /// Of these levels alone.
     #[cfg(test)]
-    pub(super) const fn at_levels(levels: Vec<AtLevel>) -> Self {
-        Self(levels)
+    pub(super) const fn at_levels(levels: Vec<AtLevel>, row_len: f64) -> Self {
+        Self { levels, row_len }
     }
 
     pub(super) fn at(&self, level: u8) -> Option<AtLevel> {
-        self.0.iter().find(|at| at.level == level).copied()
+        self.levels.iter().find(|at| at.level == level).copied()
+    }
+
+    /// Bytes of a row.
+    pub(super) const fn row_len(&self) -> f64 {
+        self.row_len
     }
 }
 
@@ -81,7 +89,7 @@ mod tests {
         let ticks = Cell::new(0);
         let clock = || Duration::from_millis(ticks.replace(ticks.get() + 1));
         let text = b"order 17, customer 7919, open; ".repeat(500);
-        let sample = Sample::of(&text, clock).unwrap();
+        let sample = Sample::of(&text, 31.0, clock).unwrap();
         for level in [1, 3, 7] {
             let at = sample.at(level).unwrap();
             assert!(at.ratio > 10.0, "{sample:?}");
@@ -102,7 +110,7 @@ mod tests {
         let clocks: [&dyn Fn() -> Duration; 2] = [&interrupted, &wakes];
         for clock in clocks {
             looks.set(0);
-            let sample = Sample::of(&text, clock).unwrap();
+            let sample = Sample::of(&text, 31.0, clock).unwrap();
             for level in [1, 3, 7] {
                 let packs_per_s = sample.at(level).unwrap().packs_per_s;
                 assert!((packs_per_s / (text.len() as f64 * 1e3) - 1.0).abs() < 1e-9, "{sample:?}");
@@ -114,11 +122,11 @@ mod tests {
             let look = look();
             Duration::from_millis(look + look.div_ceil(6) * 4)
         };
-        let sample = Sample::of(&text, unlucky).unwrap();
+        let sample = Sample::of(&text, 31.0, unlucky).unwrap();
         assert_eq!(sample.at(1).unwrap().packs_per_s, sample.at(3).unwrap().packs_per_s);
         let noise: Vec<u8> = noise_of(16 << 10);
-        assert_eq!(Sample::of(&noise, clock).unwrap().at(1).unwrap().ratio, 1.0);
-        assert!(Sample::of(&[], || Duration::ZERO).is_ok());
+        assert_eq!(Sample::of(&noise, 31.0, clock).unwrap().at(1).unwrap().ratio, 1.0);
+        assert!(Sample::of(&[], 31.0, || Duration::ZERO).is_ok());
     }
 
     fn noise_of(len: usize) -> Vec<u8> {

@@ -41,7 +41,7 @@ pub(super) struct HalfPipe {
     pub(super) packer: Option<Packer>,
     /// Shows statements that pass, where that is wanted.
     pub(super) text: Option<Box<QueryText>>,
-    /// Fills with bytes that pass, when a sample is wanted.
+    /// Fills with packets that pass, when a sample is wanted; begins with a whole one.
     pub(super) sample: Option<Vec<u8>>,
     /// Copies of what passes, while the tap is on.
     pub(super) sampler: Option<Box<Sampler>>,

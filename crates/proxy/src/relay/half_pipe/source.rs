@@ -76,7 +76,9 @@ impl HalfPipe {
                 self.count_plain(len);
                 if let Some(sample) = &mut self.sample {
                     let room_len = sample.capacity() - sample.len();
-                    let start = self.inner.bytes.len().saturating_sub(len);
+                    let next_packet = self.scanned_len + self.scanner.left_len();
+                    let new = self.inner.bytes.len().saturating_sub(len);
+                    let start = if sample.is_empty() { next_packet } else { new };
                     let bytes = self.inner.bytes.waiting().get(start..).unwrap_or_default();
                     sample.extend(bytes.iter().take(room_len));
                 }
