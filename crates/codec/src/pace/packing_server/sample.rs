@@ -13,6 +13,7 @@ use crate::{Algorithm, Contexts, Fault, ZstdLevel};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
     levels: Vec<AtLevel>,
+    /// Bytes.
     row_len: f64,
 }
 
@@ -27,8 +28,9 @@ pub(super) struct AtLevel {
 }
 
 impl Sample {
-    /// Of rows of `row_len` bytes. Packs it at each of [`LEVELS`] three times, of which the fastest counts by the clock that `now` reads: the first has nothing
-    /// at hand, and anything may come between. In turns, since what comes between lasts; and no level is slower than a harder one.
+    /// Of rows of `row_len` bytes. Packs it at each of [`LEVELS`] three times, of which the fastest counts by the clock that `now`
+    /// reads: the first has nothing at hand, and anything may come between. In turns, since what comes between lasts; and no level
+    /// is slower than a harder one.
     ///
     /// # Errors
     /// The library failed, in practice for want of memory.
